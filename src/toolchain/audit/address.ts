@@ -41,7 +41,7 @@ for (const [net, prefix] of [
 /** The public addresses of IPv6. All others belong to this machine, to its networks, or to no host yet. */
 const PUBLIC = new BlockList();
 PUBLIC.addSubnet('2000::', 3, 'ipv6');
-/** Networks that embed addresses of IPv4, or that are for examples. */
+/** Networks that embed IPv4 addresses, or that are reserved for examples. */
 for (const [net, prefix] of [
   ['2001::', 23],
   ['2001:db8::', 32],
@@ -63,14 +63,14 @@ export type Resolver = (host: string) => Promise<readonly string[]>;
 const resolveHost: Resolver = async (host) =>
   (await lookup(host, { all: true })).map(({ address }) => address);
 
-const refused = (url: string, why: string) =>
+const createRefusal = (url: string, why: string) =>
   new AuditError(
     'SOURCE_REFUSED',
-    `${JSON.stringify(printable(url))} ${why}. If you trust it, name it, or a clone on this machine, by --source`,
+    `${JSON.stringify(printable(url))} ${why}. If you trust it, pass it, or the folder of a clone on this machine, as --source`,
   );
 
 /**
- * Returns the address of a repository.
+ * Checks the address of a repository, and resolves its host, unless the auditor named the address.
  *
  * @param isNamed whether the auditor named the address, which then may have a port and be in a private
  *   network
@@ -88,21 +88,21 @@ export async function sourceAddress(
   if (host === undefined || url === null || url.protocol !== 'https:' || url.username !== '') {
     if (isNamed)
       throw new UsageError(`--source ${printable(text)} is not an https address of a host and a path`);
-    throw refused(text, 'is not an https address of a host and a path');
+    throw createRefusal(text, 'is not an https address of a host and a path');
   }
   if (isNamed) return { url: url.href, resolved: undefined };
-  if (url.port !== '') throw refused(text, 'names a port');
+  if (url.port !== '') throw createRefusal(text, 'names a port');
   const { hostname } = url;
   if (isIP(hostname) !== 0 || !/\.[a-z]/i.test(hostname) || /(^|\.)localhost\.?$/i.test(hostname)) {
-    throw refused(text, 'does not name a public host');
+    throw createRefusal(text, 'does not name a public host');
   }
   const addresses = await resolve(hostname).catch(() => []);
   if (addresses.length === 0) {
-    throw new AuditError('NOT_FULLY_CHECKED', `${hostname} of the source has no address here`);
+    throw new AuditError('NOT_FULLY_CHECKED', `the host ${hostname} of the source could not be resolved`);
   }
   const privateAddress = addresses.find((address) => !isPublic(address));
   if (privateAddress !== undefined)
-    throw refused(text, `has the address ${privateAddress}, which is in a private network`);
-  const all = addresses.map((address) => (isIP(address) === 6 ? `[${address}]` : address));
-  return { url: url.href, resolved: `${hostname}:443:${all.join(',')}` };
+    throw createRefusal(text, `has the address ${privateAddress}, which is in a private network`);
+  const curlAddresses = addresses.map((address) => (isIP(address) === 6 ? `[${address}]` : address));
+  return { url: url.href, resolved: `${hostname}:443:${curlAddresses.join(',')}` };
 }

@@ -11,10 +11,10 @@ import { AUDIT_CODES, type AuditCode, AuditError } from './errors.ts';
 
 /** Maximum length of a printed line, in characters. */
 const MAX_LINE = 300;
-/** Maximum number of printed lines in an error, if the process ends without an outcome. */
-const MAX_LAST = 20;
+/** Maximum number of printed lines that an error quotes, if the process ends without an outcome. */
+const MAX_LAST_LINES = 20;
 
-/** An exported function, which gets an order and may send requests to the process that gave it. */
+/** An exported function. It gets an order, and may send requests to the process that gave the order. */
 export interface Task {
   /** The URL of the function's module. */
   readonly module: string;
@@ -26,9 +26,9 @@ export type Ask = (request: unknown) => Promise<unknown>;
 
 /** Limits of a process that only computes: it writes no file and starts no program. */
 export interface Bounds {
-  /** Time limit of the computation in milliseconds, without the waits for answers. */
+  /** Time limit of the computation in milliseconds, which does not count waiting for answers. */
   readonly ms: number;
-  /** Memory for JavaScript in megabytes; WebAssembly has the same amount again. */
+  /** Memory for JavaScript in megabytes; WebAssembly may use the same amount in addition. */
   readonly megabytes: number;
 }
 
@@ -36,7 +36,7 @@ export const BOUNDS: Bounds = { ms: 30_000, megabytes: 1024 };
 
 /**
  * Limit on CPU time, longer than the time limit in `BOUNDS`. The system ends the process at this limit, even
- * if this process can't.
+ * if the parent process can't.
  */
 const MAX_CPU_SECONDS = 180;
 
@@ -68,6 +68,8 @@ type FromChild =
   | { readonly id: number; readonly request: unknown };
 
 /**
+ * Runs a function in a process of its own.
+ *
  * @param subject what the process does, for the message of an error
  * @throws AuditError: SOURCE_TOO_LARGE, if it exceeds its bounds; Error, if it ended without an outcome
  */
@@ -88,7 +90,7 @@ export async function runApart(
   });
   const clock = new WorkClock(bounds?.ms, () => child.kill('SIGKILL'));
   let outcomeMessage: Extract<FromChild, { outcome: Outcome }> | undefined;
-  const last: string[] = [];
+  const lastLines: string[] = [];
   const send = (message: ToChild) => {
     // The process may have ended, so that the message can't be sent.
     child.send(message as object, () => undefined);
@@ -97,7 +99,7 @@ export async function runApart(
     if ('outcome' in message) outcomeMessage = message;
     else {
       clock.stop();
-      void answered(message.request, answer).then((outcome) => {
+      void answerRequest(message.request, answer).then((outcome) => {
         clock.start();
         send({ id: message.id, outcome });
       });
@@ -107,7 +109,7 @@ export async function runApart(
     createInterface({ input: stream as Readable }).on('line', (line) => {
       const text = printable(line, MAX_LINE);
       log(text);
-      if (last.push(text) > MAX_LAST) last.shift();
+      if (lastLines.push(text) > MAX_LAST_LINES) lastLines.shift();
     });
   }
   try {
@@ -122,9 +124,10 @@ export async function runApart(
       bounds !== undefined &&
       (outcomeMessage?.isLimit === true || (outcomeMessage === undefined && signal !== null))
     ) {
-      throw tooLarge(`more memory than ${bounds.megabytes} MB, or deeper recursion than that allows`);
+      throw tooLarge(`more memory than ${bounds.megabytes} MB, or recurses too deeply`);
     }
-    if (outcomeMessage === undefined) throw new Error(`${subject} ended without a result: ${last.join(' ')}`);
+    if (outcomeMessage === undefined)
+      throw new Error(`${subject} ended without a result: ${lastLines.join(' ')}`);
     return outcomeMessage.outcome;
   } finally {
     clock.stop();
@@ -151,7 +154,7 @@ export async function computeApart<T>(
   throw new Error(`${subject}: ${code}: ${message}`);
 }
 
-async function answered(request: unknown, answer: Ask | undefined): Promise<Outcome> {
+async function answerRequest(request: unknown, answer: Ask | undefined): Promise<Outcome> {
   try {
     return { value: await answer?.(request) };
   } catch (error) {
@@ -160,7 +163,7 @@ async function answered(request: unknown, answer: Ask | undefined): Promise<Outc
 }
 
 /**
- * Returns Node's options, which let the process read files, since it loads the program, and do nothing else.
+ * Returns Node's options. They let the process read files, since it loads the program, but do nothing else.
  */
 function createOptions({ megabytes }: Bounds): string[] {
   const pages = megabytes * 16;
@@ -177,18 +180,18 @@ class WorkClock {
   isOver = false;
   readonly #ms: number | undefined;
   readonly #end: () => void;
-  #left: number;
+  #remainingMs: number;
   #startedAt = 0;
   /**
-   * Number of reasons for which the clock stands still: each answer that the process waits for, and at first
-   * its start.
+   * Number of reasons why the clock is stopped: each answer that the process waits for is one. The clock also
+   * is stopped until its first start.
    */
   #stops = 1;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(ms: number | undefined, end: () => void) {
     this.#ms = ms;
-    this.#left = ms ?? 0;
+    this.#remainingMs = ms ?? 0;
     this.#end = end;
   }
 
@@ -204,7 +207,7 @@ class WorkClock {
         this.isOver = true;
         this.#end();
       },
-      Math.max(0, this.#left),
+      Math.max(0, this.#remainingMs),
     );
   }
 
@@ -213,7 +216,7 @@ class WorkClock {
     if (this.#timer === undefined) return;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#left -= performance.now() - this.#startedAt;
+    this.#remainingMs -= performance.now() - this.#startedAt;
   }
 }
 

@@ -1,4 +1,4 @@
-/** `sui-enclave audit`: lets anybody find the sources behind the object on chain that a contract trusts. */
+/** `sui-enclave audit`: finds and checks the sources behind a config, whose enclaves contracts trust. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -23,7 +23,7 @@ import { Chain } from 'sui-enclave-cli/sui/chain';
 import { readRoots } from 'sui-enclave-cli/sui/contract';
 import { READING, ROOT_OPTION } from 'sui-enclave-cli/sui/options';
 import { enclaveUrl, path, text } from 'sui-enclave-cli/values';
-import { addsNothing, describeOther, otherConfigs } from './configs.ts';
+import { addsNothing, describeOther, findOtherConfigs } from './configs.ts';
 import { compareContracts } from './contracts.ts';
 import { compareDevelopment, isDevelopmentImage } from './development.ts';
 import { askEnclaves, type Enclaves } from './enclaves.ts';
@@ -32,7 +32,7 @@ import { askNamedRepository, checkOnBranch, openSource } from './fetch.ts';
 import { checkGit } from './git.ts';
 import { parseOlderSource } from './older_sources.ts';
 import { takeOutput } from './output.ts';
-import { findHolders, settingsLines } from './people.ts';
+import { describeSettings, findHolders } from './people.ts';
 import { compareMeasurements, compareRegisters, listDifferences, type Rebuild, rebuild } from './rebuild.ts';
 import { type AuditedSource, checkVersion, type OwnFramework, ownFramework } from './source.ts';
 import { readSourceApart } from './source_process.ts';
@@ -63,14 +63,16 @@ const OPTIONS = {
   },
   image: {
     value: '<file>',
-    help: 'an image that you have: where the registers differ, the audit names the files that do',
+    help: 'an image that you have: if the registers differ, the audit lists the files that differ from the rebuilt image',
     schema: path,
   },
   ...RELEASE_OPTIONS,
-  quick: { help: 'do not build the image again: then the audit can find a difference, but no agreement' },
+  quick: {
+    help: 'do not build the image again; the audit can then find differences, but not confirm that all agrees',
+  },
   cache: {
     value: '<folder>',
-    help: 'the cache of downloaded packages (default: sui-enclave/packages in your own cache)',
+    help: 'the cache of downloaded packages (default: sui-enclave/packages in $XDG_CACHE_HOME or ~/.cache)',
     schema: path,
   },
   ...ROOT_OPTION,
@@ -90,7 +92,7 @@ export function auditCommand(parts: Parts): Main {
     name: 'audit',
     purpose: `Finds out which program is behind a config, and whether it is the program that the config names. To find the
 config, the command also accepts a package, a transaction or an enclave. It fetches the commit, builds the image again
-with this program's own framework, compares registers and packages, and asks enclaves for attestation. It runs nothing
+with this program's own framework, compares registers and packages, and asks enclaves for attestation. It runs no code
 of the commit. Needs git, and buildah or podman; the first build takes about 10 minutes and 6 GB of disk.`,
     example: '0x<config> --network testnet',
     arguments: { start: { label: 'config|package|transaction|url', schema: start } },
@@ -120,7 +122,7 @@ function report(error: unknown, failure: Failure | undefined): Failure {
   };
 }
 
-/** Values that one audit works with. */
+/** Parameters and state of one audit. */
 interface Audit {
   readonly config: EnclaveConfig;
   readonly options: Options;
@@ -135,7 +137,7 @@ interface Audit {
 }
 
 async function audit(
-  named: string,
+  startText: string,
   commandLine: Options,
   { env, io }: Context,
   parts: Parts,
@@ -143,10 +145,10 @@ async function audit(
   checkGit(env);
   const chain = new Chain(commandLine, env);
   const progress = (line: string) => io.error(line);
-  const local = commandLine.image === undefined ? undefined : await readFileArgument(commandLine.image);
+  const localImage = commandLine.image === undefined ? undefined : await readFileArgument(commandLine.image);
   const roots = await readRoots(chain, commandLine.root);
   const voucher = await readVoucher(commandLine);
-  const { config, from, urls } = await findStart(named, chain);
+  const { config, from, urls } = await findStart(startText, chain);
   if (from !== null) progress(`the config ${config.id} was found by ${from}`);
   const options = { ...commandLine, url: [...urls, ...commandLine.url] };
   const older = options['older-source'].map((commit) => parseOlderSource(commit, config.source));
@@ -167,7 +169,7 @@ async function audit(
     const holders = await findHolders(config, contracts.originals, chain, otherConfigsFound?.capabilities);
     // A build takes minutes, in which connections end. So this runs last, although its rows are earlier in
     // the table.
-    await compareImage(mainAudit, source, local);
+    await compareImage(mainAudit, source, localImage);
     await compareAgain(restOfAudit);
     const vouchers = compareVoucher(voucher, config, restOfAudit.checks);
     const { name, application, configVersion, isRetired, image } = config;
@@ -182,7 +184,7 @@ async function audit(
       source: config.source && toPrintable(config.source),
       holders,
       vouchers,
-      settings: source === undefined ? [] : settingsLines(source),
+      settings: source === undefined ? [] : describeSettings(source),
     });
   } finally {
     rmSync(work, { recursive: true, force: true });
@@ -210,7 +212,7 @@ function checkConfig({ config, checks }: Audit): void {
   } else checks.same(subject, 'its state', 'it is not retired');
   if (isOverlapping(config, Date.now())) {
     const until = new Date(Number(config.overlap?.untilMs)).toISOString();
-    const why = `contracts accept it until ${until}, and the config names no source of it`;
+    const why = `contracts accept it until ${until}, and the config does not name its source`;
     checks.notChecked(`the image of version ${config.configVersion - 1n}`, 'its source', why);
   }
 }
@@ -223,8 +225,8 @@ const ON_CHAIN = 'those on chain';
  */
 async function fetchSource(mainAudit: Audit): Promise<AuditedSource | undefined> {
   const { config, checks, parts } = mainAudit;
-  const { source: named } = config;
-  if (named === null) {
+  const { source: namedSource } = config;
+  if (namedSource === null) {
     const missing = new AuditError(
       'SOURCE_MISSING',
       `the config ${config.id} names no source. Ask its admin, who has the EnclaveCap ${config.capabilityId}, to build a commit of a public repository, and to allow that image with --source-url <repository>: the config then names the repository, its commit and folder, the version of the framework, and the SHA-256 of out/measurements.json`,
@@ -233,22 +235,22 @@ async function fetchSource(mainAudit: Audit): Promise<AuditedSource | undefined>
     return undefined;
   }
   const framework = parts.framework();
-  const subject = `the commit ${named.commit}`;
+  const subject = `the commit ${namedSource.commit}`;
   const source = await checks.compare(subject, 'what an audit can build', async () => {
-    checkVersion(named, framework);
-    const tree = await takeTree(mainAudit, named, subject);
-    const read = await readSourceApart(tree, named.folder, framework);
+    checkVersion(namedSource, framework);
+    const tree = await takeTree(mainAudit, namedSource, subject);
+    const auditedSource = await readSourceApart(tree, namedSource.folder, framework);
     const mb = (tree.bytes / 1e6).toFixed(1);
     checks.same(
       subject,
       'its hash, and what an audit can build',
       `${quantity(tree.files, 'file')}, ${mb} MB`,
     );
-    const frameworkText = read.isApart
+    const frameworkText = auditedSource.isApart
       ? `version ${framework.version}, by the digests of its packages`
       : 'that of this program, byte for byte';
     checks.same('the framework in the sources', frameworkText);
-    return read;
+    return auditedSource;
   });
   return source;
 }
@@ -277,16 +279,16 @@ async function takeTree(
 async function compareImage(
   mainAudit: Audit,
   source: AuditedSource | undefined,
-  local: Buffer | undefined,
+  localImage: Buffer | undefined,
 ): Promise<void> {
   const { config, options, chain, env, checks, parts, work, progress } = mainAudit;
-  const { source: named } = config;
-  if (source === undefined || named === null) {
+  const { source: namedSource } = config;
+  if (source === undefined || namedSource === null) {
     checks.notChecked(REGISTERS, ON_CHAIN, 'the sources can not be used');
     return;
   }
   if (!chain.isReal && isDevelopmentImage(config.image)) {
-    await checks.compare(REGISTERS, ON_CHAIN, () => compareDevelopment(source, config.image, named));
+    await checks.compare(REGISTERS, ON_CHAIN, () => compareDevelopment(source, config.image, namedSource));
     return;
   }
   if (options.quick) {
@@ -296,14 +298,14 @@ async function compareImage(
   const cache = resolve(options.cache ?? defaultCache(env));
   await checks.compare(REGISTERS, ON_CHAIN, async () => {
     progress(
-      'Building the image: a minute or two, and about 10 minutes the first time, most of them for the kernel',
+      'Building the image: this takes a minute or two, or about 10 minutes the first time, mostly for the kernel',
     );
     const rebuilt = await parts.rebuild(source, { work, cache, inputs: options.inputs, env, log: progress });
     try {
       compareRegisters(rebuilt, config);
     } catch (error) {
-      if (!(error instanceof AuditError) || local === undefined) throw error;
-      const lines = listDifferences(rebuilt, local);
+      if (!(error instanceof AuditError) || localImage === undefined) throw error;
+      const lines = listDifferences(rebuilt, localImage);
       const relation = lines.length === 0 ? 'is the same as' : 'differs from';
       const comparison = [`The image of the sources ${relation} ${options.image}`, ...lines];
       throw new AuditError(error.code, [error.message, ...comparison].join('\n'));
@@ -311,7 +313,7 @@ async function compareImage(
     checks.same(REGISTERS, ON_CHAIN, 'PCR0, PCR1, PCR2, of an image that was built here');
     const record = 'the record of the build (measurements.json)';
     await checks.compare(record, 'its SHA-256 on chain', () => {
-      const channel = compareMeasurements(rebuilt, source, named);
+      const channel = compareMeasurements(rebuilt, source, namedSource);
       checks.same(record, 'its SHA-256 on chain', `of the channel ${channel}`);
     });
   });
@@ -326,26 +328,28 @@ async function compareAgain({ config, chain, checks }: Audit): Promise<void> {
   const subject = 'the config after the build';
   const against = 'the config before the build';
   try {
-    const present = await readConfig(chain.client, config.id);
-    if (isDeepStrictEqual(present, config)) return;
+    const currentConfig = await readConfig(chain.client, config.id);
+    if (isDeepStrictEqual(currentConfig, config)) return;
     checks.notChecked(subject, against, 'it changed during the audit: audit it again');
   } catch (error) {
-    const why = `the node did not show it again: ${printable((error as Error).message)}`;
+    const why = `the node did not return it again: ${printable((error as Error).message)}`;
     checks.notChecked(subject, against, why);
   }
 }
 
 const OTHER_CONFIGS = 'other configs of the application';
-const LISTED = 'the registers of this one';
+const LISTED = 'the registers of this config';
 
 /**
  * Compares all configs of the application: a contract that does not pin one config accepts the enclaves of
  * all.
  *
- * @returns undefined if the configs are not known
+ * @returns undefined if the configs could not be read
  */
 async function compareConfigs({ config, chain, checks }: Audit) {
-  const otherConfigsFound = await checks.compare(OTHER_CONFIGS, LISTED, () => otherConfigs(config, chain));
+  const otherConfigsFound = await checks.compare(OTHER_CONFIGS, LISTED, () =>
+    findOtherConfigs(config, chain),
+  );
   if (otherConfigsFound === undefined) return undefined;
   const { configs, capabilities } = otherConfigsFound;
   const now = Date.now();

@@ -1,5 +1,5 @@
 /**
- * Compares every version of the packages that an application runs with, byte by byte, except for the
+ * Compares every version of the packages that an application runs with, byte by byte. Ignores the
  * packages' own ids.
  */
 import { normalizeSuiAddress } from '@mysten/sui/utils';
@@ -36,10 +36,10 @@ export interface ComparedPackage {
 export interface Comparison {
   readonly config: Pick<EnclaveConfig, 'application' | 'packageVersion'>;
   readonly contracts: Contracts;
-  /** Releases; the first is the one of this program. */
+  /** Releases; the first is this program's. */
   readonly releases: readonly [Release, ...Release[]];
   /** The modules of this program's `enclave`. */
-  readonly own: Modules;
+  readonly enclaveModules: Modules;
   /**
    * Whether the sources were compiled against the framework of the chain. If not, a difference proves
    * nothing.
@@ -52,21 +52,21 @@ export interface Comparison {
 /** A version that must match the sources of a commit. */
 interface Candidate {
   readonly name: 'application' | 'dependency';
-  readonly on: PackageVersion;
+  readonly published: PackageVersion;
   readonly versions: number;
   /** Modules without those that a release of `enclave` or `feed` contains. */
   readonly modules: Modules;
   readonly requirements: PublishedPackage;
   /** Whether this is the latest version of the application, or the version that the latest one links to. */
-  readonly isPresent: boolean;
+  readonly isCurrent: boolean;
   readonly isOlder: boolean;
 }
 
 type Result = Pick<ComparedPackage, 'source' | 'folders' | 'fault'>;
 
 /**
- * Compares every version of `enclave` with the releases. Compares every version of another package, if it can
- * run, with the commits.
+ * Compares every version of `enclave` with the releases. Compares the versions of other packages that can run
+ * with the commits, or with a release if a version has only the release's modules.
  */
 export async function comparePackages(comparison: Comparison): Promise<ComparedPackage[]> {
   const { contracts } = comparison;
@@ -78,9 +78,9 @@ export async function comparePackages(comparison: Comparison): Promise<ComparedP
   return [
     ...contracts.enclave.map((version) => compareWithReleases(version, comparison)),
     ...candidates.map((candidate): ComparedPackage => {
-      const { name, on, versions, modules, isOlder } = candidate;
+      const { name, published, versions, modules, isOlder } = candidate;
       const { source, folders, fault } = outcomes.get(candidate) ?? NOT_COMPARED;
-      const { id, version } = on;
+      const { id, version } = published;
       return { name, id, version, versions, modules: listNames(modules), source, folders, isOlder, fault };
     }),
   ];
@@ -90,7 +90,7 @@ const COMPILED_ENCLAVE = 'move/enclave of this program compiles to';
 const NOT_COMPARED: Result = {
   source: null,
   folders: [],
-  fault: new AuditError('NOT_FULLY_CHECKED', 'a version was compared with nothing'),
+  fault: new AuditError('NOT_FULLY_CHECKED', 'a version was not compared'),
 };
 
 /** Returns whether framework and application are two packages. */
@@ -103,77 +103,82 @@ function formatName({ name }: Release): string {
 }
 
 /** Returns whether a version of `enclave` accepts this config. */
-function verifies({ modules }: PackageVersion, { config, releases }: Comparison): boolean {
+function acceptsConfig({ modules }: PackageVersion, { config, releases }: Comparison): boolean {
   const release = releaseIn(modules, releases);
   return release === undefined || release.packageVersion === config.packageVersion;
 }
 
-function compareWithReleases(on: PackageVersion, comparison: Comparison): ComparedPackage {
-  const { contracts, releases, own: enclaveModules } = comparison;
-  const { id, version, linkage } = on;
-  const release = releaseIn(on.modules, releases);
+function compareWithReleases(published: PackageVersion, comparison: Comparison): ComparedPackage {
+  const { contracts, releases, enclaveModules } = comparison;
+  const { id, version, linkage } = published;
+  const release = releaseIn(published.modules, releases);
   const enclaveNames = Object.keys((release ?? releases[0]).modules);
-  const modules = [...enclaveNames, ...(isApart(contracts) ? [] : feedModulesIn(on.modules, releases))];
-  const beside = isApart(contracts) ? listNames(on.modules).filter((name) => !modules.includes(name)) : [];
-  const [linked] = isApart(contracts) ? linkage.keys() : [];
+  const modules = [
+    ...enclaveNames,
+    ...(isApart(contracts) ? [] : feedModulesIn(published.modules, releases)),
+  ];
+  const extraModules = isApart(contracts)
+    ? listNames(published.modules).filter((name) => !modules.includes(name))
+    : [];
+  const [linkedId] = isApart(contracts) ? linkage.keys() : [];
   const message =
     release === undefined
-      ? `${describeDifference(enclaveModules, selectModules(on.modules, enclaveNames), COMPILED_ENCLAVE)}, and equals no release that this program knows`
-      : beside[0] !== undefined
-        ? `has a module ${beside[0]}, which ${formatName(release)} does not have`
-        : linked && `links to the package ${linked}, which ${formatName(release)} does not do`;
-  const fault = message === undefined ? null : difference(on, message, comparison);
+      ? `${describeDifference(enclaveModules, selectModules(published.modules, enclaveNames), COMPILED_ENCLAVE)}, and equals no release that this program knows`
+      : extraModules[0] !== undefined
+        ? `has a module ${extraModules[0]}, which ${formatName(release)} does not have`
+        : linkedId && `links to the package ${linkedId}, which ${formatName(release)} does not do`;
+  const fault = message === undefined ? null : createDifference(published, message, comparison);
   const versions = contracts.enclave.length;
-  const isOlder = version < versions && verifies(on, comparison);
+  const isOlder = version < versions && acceptsConfig(published, comparison);
   const source = release === undefined || fault !== null ? null : formatName(release);
   return { name: 'enclave', id, version, versions, modules, source, folders: [], isOlder, fault };
 }
 
-function findApplicationCandidates(on: PackageVersion, comparison: Comparison): Candidate[] {
+function findApplicationCandidates(published: PackageVersion, comparison: Comparison): Candidate[] {
   const { config, contracts, releases } = comparison;
   const { enclave, application } = contracts;
   const [, main = ''] = config.application.split('::');
-  const isPresent = on.version === application.length;
-  const released = isApart(contracts)
+  const isCurrent = published.version === application.length;
+  const releasedNames = isApart(contracts)
     ? []
     : [
-        ...Object.keys((releaseIn(on.modules, releases) ?? releases[0]).modules),
-        ...feedModulesIn(on.modules, releases),
+        ...Object.keys((releaseIn(published.modules, releases) ?? releases[0]).modules),
+        ...feedModulesIn(published.modules, releases),
       ];
-  const unreleased = listNames(on.modules).filter((name) => !released.includes(name));
-  // A version that has only the modules of a release accepts nothing for the application.
-  if (unreleased.length === 0 && !isPresent) return [];
-  const linked = on.linkage.get(enclave[0].original)?.version ?? 1;
-  const runsWith = isApart(contracts) ? enclave.slice(linked - 1) : [on];
-  const modules = selectModules(on.modules, unreleased);
+  const ownNames = listNames(published.modules).filter((name) => !releasedNames.includes(name));
+  // A version that has only the modules of a release has no code of the application.
+  if (ownNames.length === 0 && !isCurrent) return [];
+  const linkedVersion = published.linkage.get(enclave[0].original)?.version ?? 1;
+  const enclaveVersions = isApart(contracts) ? enclave.slice(linkedVersion - 1) : [published];
+  const modules = selectModules(published.modules, ownNames);
   return [
     {
       name: 'application',
-      on,
+      published,
       versions: application.length,
       modules,
-      isPresent,
+      isCurrent,
       requirements: describePublished(
-        on,
+        published,
         modules,
-        isPresent || modules.has(main) ? main : undefined,
+        isCurrent || modules.has(main) ? main : undefined,
         contracts,
       ),
-      isOlder: !isPresent && runsWith.some((version) => verifies(version, comparison)),
+      isOlder: !isCurrent && enclaveVersions.some((version) => acceptsConfig(version, comparison)),
     },
   ];
 }
 
 function findDependencyCandidates({ lineage, from }: Dependency, { contracts }: Comparison): Candidate[] {
-  const present = contracts.application.at(-1)?.linkage.get(lineage[0].original)?.id;
-  return lineage.slice(from - 1).map((on) => ({
+  const currentId = contracts.application.at(-1)?.linkage.get(lineage[0].original)?.id;
+  return lineage.slice(from - 1).map((published) => ({
     name: 'dependency',
-    on,
+    published,
     versions: lineage.length,
-    modules: on.modules,
-    isPresent: on.id === present,
-    requirements: describePublished(on, on.modules, undefined, contracts),
-    isOlder: on.version < lineage.length,
+    modules: published.modules,
+    isCurrent: published.id === currentId,
+    requirements: describePublished(published, published.modules, undefined, contracts),
+    isOlder: published.version < lineage.length,
   }));
 }
 
@@ -183,14 +188,14 @@ function describePublished(
   main: string | undefined,
   contracts: Contracts,
 ): PublishedPackage {
-  const linked = contracts.dependencies.flatMap(({ lineage }): [string, ReadonlySet<string>][] => {
+  const linkedModules = contracts.dependencies.flatMap(({ lineage }): [string, ReadonlySet<string>][] => {
     const version = linkage.get(lineage[0].original)?.version;
     return version === undefined
       ? []
       : [[lineage[0].original, new Set(lineage[version - 1]?.modules.keys())]];
   });
   const enclave = isApart(contracts) ? contracts.enclave[0].original : undefined;
-  return { modules: new Set(modules.keys()), main, linked: new Map(linked), enclave };
+  return { modules: new Set(modules.keys()), main, linked: new Map(linkedModules), enclave };
 }
 
 async function compareWithCommits(
@@ -199,23 +204,23 @@ async function compareWithCommits(
 ): Promise<ReadonlyMap<Candidate, Result>> {
   const matches = new Map(candidates.flatMap((candidate) => matchReleases(candidate, comparison)));
   const names: string[] = [];
-  const isOpen = (candidate: Candidate) => matches.get(candidate)?.source == null;
+  const isUnmatched = (candidate: Candidate) => matches.get(candidate)?.source == null;
   for await (const commit of comparison.commits) {
-    for (const candidate of candidates.filter(isOpen)) {
+    for (const candidate of candidates.filter(isUnmatched)) {
       const outcome = await compareWithCommit(candidate, commit, comparison);
       // A later fault does not replace the fault from the config's own sources, which say most about the
-      // present versions.
+      // current versions.
       if (names.length === 0 || outcome.source !== null) matches.set(candidate, outcome);
     }
     names.push(commit.name);
-    if (!candidates.some(isOpen)) break;
+    if (!candidates.some(isUnmatched)) break;
   }
-  for (const candidate of candidates.filter(isOpen)) {
-    const { on, modules, isPresent } = candidate;
+  for (const candidate of candidates.filter(isUnmatched)) {
+    const { published, modules, isCurrent } = candidate;
     const fault = matches.get(candidate)?.fault;
-    if (isPresent && fault != null && fault !== NO_SOURCES) continue;
+    if (isCurrent && fault != null && fault !== NO_SOURCES) continue;
     const where = `the packages of all commits that were read (${names.join(', ')})`;
-    const why = `${on.id} has the modules ${listNames(modules).join(', ')}, can run, and differs from ${where}: ask the admin for the commit that it was published from, and name that commit by --older-source`;
+    const why = `${published.id} has the modules ${listNames(modules).join(', ')}, can run, and differs from ${where}: ask the admin for the commit that it was published from, and pass that commit as --older-source`;
     const unchecked = new AuditError('NOT_FULLY_CHECKED', why);
     matches.set(candidate, { source: null, folders: [], fault: unchecked });
   }
@@ -230,8 +235,8 @@ function matchReleases(candidate: Candidate, { releases }: Comparison): [Candida
   const { modules } = candidate;
   const release = releaseIn(modules, releases);
   if (release === undefined) return [];
-  const released = [...Object.keys(release.modules), ...feedModulesIn(modules, releases)];
-  if (released.length !== modules.size) return [];
+  const releasedNames = [...Object.keys(release.modules), ...feedModulesIn(modules, releases)];
+  if (releasedNames.length !== modules.size) return [];
   return [[candidate, { source: formatName(release), folders: [], fault: null }]];
 }
 
@@ -239,14 +244,16 @@ function matchReleases(candidate: Candidate, { releases }: Comparison): [Candida
 const NO_SOURCES = new AuditError('NOT_FULLY_CHECKED', 'the commit has no sources of the package');
 
 async function compareWithCommit(
-  { name, on, modules, requirements }: Candidate,
+  { name, published, modules, requirements }: Candidate,
   commit: MoveCommit,
   comparison: Comparison,
 ): Promise<Result> {
   try {
     if (name === 'dependency' && !commit.declares(requirements)) throw NO_SOURCES;
     const { folders, modules: compiled } = await commit.compile(requirements);
-    const compiledHere = compiled.filter(({ address }) => [UNPUBLISHED, on.original].includes(address));
+    const compiledHere = compiled.filter(({ address }) =>
+      [UNPUBLISHED, published.original].includes(address),
+    );
     const expected = new Map(compiledHere.map(({ name: module, bytes }) => [module, bytes]));
     const from = folders.map((folder) => `move/${printable(folder)}`).join(', ');
     const message = describeDifference(
@@ -254,7 +261,7 @@ async function compareWithCommit(
       modules,
       `the sources compile to (${from} of ${commit.name})`,
     );
-    if (message !== undefined) throw difference(on, message, comparison);
+    if (message !== undefined) throw createDifference(published, message, comparison);
     return { source: commit.name, folders, fault: null };
   } catch (error) {
     if (!(error instanceof AuditError)) throw error;
@@ -268,17 +275,17 @@ const UNPUBLISHED = normalizeSuiAddress('0x0');
  * Returns the first difference, as a phrase that follows a package's name; undefined if the modules are
  * equal.
  */
-function describeDifference(expected: Modules, present: Modules, sources: string): string | undefined {
+function describeDifference(expected: Modules, actual: Modules, sources: string): string | undefined {
   for (const [name, bytes] of expected) {
-    const module = present.get(name);
+    const module = actual.get(name);
     if (module === undefined) return `lacks the module ${name}, which ${sources}`;
-    if (Buffer.compare(module, bytes) !== 0) return `has another module ${name} than ${sources}`;
+    if (Buffer.compare(module, bytes) !== 0) return `has a module ${name} that differs from what ${sources}`;
   }
-  const more = listNames(present).find((name) => !expected.has(name));
-  return more && `has a module ${more}, which the sources do not have`;
+  const extraModule = listNames(actual).find((name) => !expected.has(name));
+  return extraModule && `has a module ${extraModule}, which the sources do not have`;
 }
 
-function difference({ id }: PackageVersion, message: string, { isDecisive }: Comparison): AuditError {
+function createDifference({ id }: PackageVersion, message: string, { isDecisive }: Comparison): AuditError {
   const code: AuditCode = isDecisive ? 'BYTECODE_DIFFERS' : 'NOT_FULLY_CHECKED';
   const advice = isDecisive
     ? ''
@@ -296,8 +303,12 @@ function selectModules(modules: Modules, names: readonly string[]): Modules {
 
 /** Describes a version of a package for people. */
 export function describeVersion({ name, version, versions }: ComparedPackage): string {
-  const which = { enclave: 'enclave', application: 'the application', dependency: 'a package that it calls' };
-  return `version ${version} of ${versions} of ${which[name]}`;
+  const packageNames = {
+    enclave: 'enclave',
+    application: 'the application',
+    dependency: 'a package that it calls',
+  };
+  return `version ${version} of ${versions} of ${packageNames[name]}`;
 }
 
 /** Describes the source that a version was compared with, or that it matches. */

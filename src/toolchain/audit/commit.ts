@@ -35,7 +35,7 @@ interface Folder {
 /** Maximum number of packages in a commit: compiling one may take the whole time limit of a compilation. */
 const MAX_PACKAGES = 20;
 
-const unknown = (why: string) => new AuditError('BYTECODE_UNKNOWN', why);
+const createUnknownError = (why: string) => new AuditError('BYTECODE_UNKNOWN', why);
 
 export class MoveCommit {
   /** Name for people, such as `the commit 12ab…`. */
@@ -60,7 +60,7 @@ export class MoveCommit {
 
   /** Returns whether a folder declares one of the modules. @throws as `compile` does */
   declares({ modules }: PublishedPackage): boolean {
-    return [...modules].some((module) => this.#declaring(module).length > 0);
+    return [...modules].some((module) => this.#listDeclaring(module).length > 0);
   }
 
   /**
@@ -69,13 +69,13 @@ export class MoveCommit {
    * @throws AuditError: BYTECODE_UNKNOWN, NOT_FULLY_CHECKED
    */
   async compile(requirements: PublishedPackage): Promise<CompiledPackage> {
-    const root = this.#root(requirements);
-    const reached = this.#reachable(root);
+    const root = this.#findRoot(requirements);
+    const reachedFolders = this.#listReachable(root);
     const parts: string[] = [];
     const published = new Map<string, string>();
     if (requirements.enclave !== undefined) published.set('enclave', requirements.enclave);
-    for (const folder of reached) {
-      const { modules } = this.#folder(folder);
+    for (const folder of reachedFolders) {
+      const { modules } = this.#getFolder(folder);
       const overlaps = (names: ReadonlySet<string>) => [...modules].some((name) => names.has(name));
       const [original] = [...requirements.linked].find(([, names]) => overlaps(names)) ?? [];
       if (folder === root || overlaps(requirements.modules)) parts.push(folder);
@@ -87,56 +87,59 @@ export class MoveCommit {
   }
 
   /**
-   * Returns the folder with the main module. Without a main module, returns the folder that depends on all
-   * others with modules of the package.
+   * Returns the folder with the main module. Without a main module, returns the folder with modules of the
+   * package on which no other such folder depends.
+   *
+   * @throws AuditError: BYTECODE_UNKNOWN, if there is not exactly one
    */
-  #root({ modules, main }: PublishedPackage): string {
+  #findRoot({ modules, main }: PublishedPackage): string {
     const names = new Set(main === undefined ? modules : [main, ...modules]);
-    const declaring = new Set([...names].flatMap((module) => this.#only(module) ?? []));
+    const declaringFolders = new Set([...names].flatMap((module) => this.#findDeclaring(module) ?? []));
     const roots =
       main === undefined
-        ? [...declaring].filter((folder) => !this.#isBelow(folder, declaring))
-        : [this.#only(main)].filter((folder) => folder !== undefined);
+        ? [...declaringFolders].filter((folder) => !this.#isBelow(folder, declaringFolders))
+        : [this.#findDeclaring(main)].filter((folder) => folder !== undefined);
     const [root, otherRoot] = roots.map((folder) => printable(folder));
     if (roots[0] === undefined) {
       const [module = ''] = names;
-      throw unknown(`no package in move/ of ${this.name} has the module ${module}`);
+      throw createUnknownError(`no package in move/ of ${this.name} has the module ${module}`);
     }
     if (otherRoot === undefined) return roots[0];
-    throw unknown(
+    throw createUnknownError(
       `the package has modules of move/${root} and of move/${otherRoot} of ${this.name}, of which neither depends on the other`,
     );
   }
 
   /** Returns the folder that declares a module. @throws AuditError: BYTECODE_UNKNOWN, if several do */
-  #only(module: string): string | undefined {
-    const [folder, otherFolder] = this.#declaring(module);
+  #findDeclaring(module: string): string | undefined {
+    const [folder, otherFolder] = this.#listDeclaring(module);
     if (folder === undefined || otherFolder === undefined) return folder;
     const both = `move/${printable(folder)} and move/${printable(otherFolder)}`;
-    throw unknown(`${both} of ${this.name} both declare a module ${module}`);
+    throw createUnknownError(`${both} of ${this.name} both declare a module ${module}`);
   }
 
   #isBelow(folder: string, folders: ReadonlySet<string>): boolean {
     return [...folders].some(
-      (otherFolder) => otherFolder !== folder && this.#reachable(otherFolder).has(folder),
+      (otherFolder) => otherFolder !== folder && this.#listReachable(otherFolder).has(folder),
     );
   }
 
-  #declaring(module: string): string[] {
-    return [...this.#all].filter(([, { modules }]) => modules.has(module)).map(([folder]) => folder);
+  #listDeclaring(module: string): string[] {
+    return [...this.#allFolders].filter(([, { modules }]) => modules.has(module)).map(([folder]) => folder);
   }
 
   /** Returns a folder and all folders that it depends on, directly or not. */
-  #reachable(root: string): ReadonlySet<string> {
+  #listReachable(root: string): ReadonlySet<string> {
     const reached = new Set([root]);
     // The loop also visits folders that are added to the set meanwhile.
     for (const folder of reached) {
-      for (const next of this.#folder(folder).dependencies) if (this.#all.has(next)) reached.add(next);
+      for (const next of this.#getFolder(folder).dependencies)
+        if (this.#allFolders.has(next)) reached.add(next);
     }
     return reached;
   }
 
-  get #all(): ReadonlyMap<string, Folder> {
+  get #allFolders(): ReadonlyMap<string, Folder> {
     this.#folders ??= this.#readFolders();
     return this.#folders;
   }
@@ -145,31 +148,31 @@ export class MoveCommit {
     const folders = new Map(
       // The compiler takes the framework's package from this program, not from the commit.
       [...this.#paths].flatMap(([name, path]) =>
-        name === 'enclave' ? [] : [[name, folderIn(path)] as const],
+        name === 'enclave' ? [] : [[name, readFolder(path)] as const],
       ),
     );
     const usesFeed = [...folders.values()].some(({ dependencies }) => dependencies.includes('feed'));
-    if (usesFeed && !folders.has('feed')) folders.set('feed', folderIn(FEED_PACKAGE));
+    if (usesFeed && !folders.has('feed')) folders.set('feed', readFolder(FEED_PACKAGE));
     return folders;
   }
 
-  #folder(name: string): Folder {
-    return this.#all.get(name) ?? { sources: {}, modules: new Set(), dependencies: [] };
+  #getFolder(name: string): Folder {
+    return this.#allFolders.get(name) ?? { sources: {}, modules: new Set(), dependencies: [] };
   }
 
   #compile(folder: string, published: ReadonlyMap<string, string>): Promise<CompiledModule[]> {
     const key = JSON.stringify([folder, ...published]);
-    const reached = [...this.#reachable(folder)].filter((name) => name !== folder);
-    const folders = new Map(reached.map((name) => [name, this.#folder(name).sources]));
+    const reached = [...this.#listReachable(folder)].filter((name) => name !== folder);
+    const folders = new Map(reached.map((name) => [name, this.#getFolder(name).sources]));
     const compiling =
       this.#compiled.get(key) ??
-      this.#compiler.compile(folder, this.#folder(folder).sources, { folders, published });
+      this.#compiler.compile(folder, this.#getFolder(folder).sources, { folders, published });
     this.#compiled.set(key, compiling);
     return compiling;
   }
 }
 
-function folderIn(path: string): Folder {
+function readFolder(path: string): Folder {
   const sources = sourcesIn(path);
   const dependencies = localPaths(sources).flatMap((local) => folderAt(local) ?? []);
   return { sources, modules: modulesIn(sources), dependencies };

@@ -58,7 +58,11 @@ async function compileSources(
   );
 }
 
-/** @param check gets address, revision and path of each request, and throws to refuse a request */
+/**
+ * Returns a fetcher that checks each request before it sends it.
+ *
+ * @param check gets address, revision and path of each request, and throws to refuse a request
+ */
 function filterRequests(fetcher: MovePackageFetcher, check: (request: string) => void): MovePackageFetcher {
   return {
     async fetch(url, revision, subdir) {
@@ -96,8 +100,8 @@ export interface Linked {
 
 export class Compiler {
   readonly framework: Framework;
-  /** Packages that `enclave` needs: Sui's framework, in the revision that the compiler chooses. */
-  readonly #needed = new Set<string>();
+  /** Requests for what `enclave` needs: Sui's framework, in the revision that the compiler chooses. */
+  readonly #enclaveRequests = new Set<string>();
   readonly #network: BuildNetwork;
   readonly #bounds: Bounds | undefined;
 
@@ -109,10 +113,10 @@ export class Compiler {
 
   /** Returns the modules of this program's `enclave`. @throws as `compile` does */
   async enclave(): Promise<Modules> {
-    const none = { folders: new Map(), published: new Map() };
+    const noLinks = { folders: new Map(), published: new Map() };
     const { fetcher } = this.framework;
-    const recordingFetcher = filterRequests(fetcher, (request) => this.#needed.add(request));
-    const compiled = await this.#compile('enclave', sourcesIn(ENCLAVE_PACKAGE), none, recordingFetcher);
+    const recordingFetcher = filterRequests(fetcher, (request) => this.#enclaveRequests.add(request));
+    const compiled = await this.#compile('enclave', sourcesIn(ENCLAVE_PACKAGE), noLinks, recordingFetcher);
     return new Map(compiled.map(({ name, bytes }) => [name, bytes]));
   }
 
@@ -122,8 +126,8 @@ export class Compiler {
    * @throws as `compile` does
    */
   async feed(): Promise<Modules> {
-    const none = { folders: new Map(), published: new Map() };
-    const compiled = await this.compile('feed', sourcesIn(FEED_PACKAGE), none);
+    const noLinks = { folders: new Map(), published: new Map() };
+    const compiled = await this.compile('feed', sourcesIn(FEED_PACKAGE), noLinks);
     return new Map(compiled.map(({ name, bytes }) => [name, bytes]));
   }
 
@@ -140,23 +144,23 @@ export class Compiler {
   async compile(name: string, files: Sources, linked: Linked): Promise<CompiledModule[]> {
     const { fetcher, isFetched } = this.framework;
     if (!isFetched) return await this.#compile(name, files, linked, fetcher);
-    let foreign: string | undefined;
-    const limited = filterRequests(fetcher, (request) => {
-      if (this.#needed.has(request)) return;
-      foreign ??= request;
-      throw new Error('not of the framework');
+    let foreignRequest: string | undefined;
+    const limitedFetcher = filterRequests(fetcher, (request) => {
+      if (this.#enclaveRequests.has(request)) return;
+      foreignRequest ??= request;
+      throw new Error('the request is not for a package that enclave needs');
     });
-    const refused = () =>
+    const createRefusal = () =>
       new AuditError(
         'NOT_FULLY_CHECKED',
-        `move/${printable(name)} depends on ${printable(String(foreign), 300)}, which the commit does not contain, and which is not the revision of Sui's framework that this program compiles against: to compare with another revision, set SUI_FRAMEWORK_DIR to a copy that you trust`,
+        `move/${printable(name)} depends on ${printable(String(foreignRequest), 300)}, which the commit does not contain, and which is not the revision of Sui's framework that this program compiles against: to compare with another revision, set SUI_FRAMEWORK_DIR to a copy that you trust`,
       );
     try {
-      const modules = await this.#compile(name, files, linked, limited);
-      if (foreign !== undefined) throw refused();
+      const modules = await this.#compile(name, files, linked, limitedFetcher);
+      if (foreignRequest !== undefined) throw createRefusal();
       return modules;
     } catch (error) {
-      throw foreign === undefined ? error : refused();
+      throw foreignRequest === undefined ? error : createRefusal();
     }
   }
 
@@ -166,14 +170,17 @@ export class Compiler {
     { folders, published }: Linked,
     fetcher: MovePackageFetcher,
   ): Promise<CompiledModule[]> {
-    const all = new Map([
+    const allSources = new Map([
       ['feed', sourcesIn(FEED_PACKAGE)] as const,
       ...folders,
       ['enclave', sourcesIn(ENCLAVE_PACKAGE)] as const,
     ]);
-    const local = [...all].map(([folder, sources]): [string, Sources] => {
+    const local = [...allSources].map(([folder, sources]): [string, Sources] => {
       const original = published.get(folder);
-      return [folder, original === undefined ? sources : { ...sources, ...this.#published(original) }];
+      return [
+        folder,
+        original === undefined ? sources : { ...sources, ...this.#createPublishedFile(original) },
+      ];
     });
     const network = this.#network;
     const compiled = await compileSources(
@@ -181,7 +188,7 @@ export class Compiler {
       fetcher,
       this.#bounds,
     );
-    if ('error' in compiled) throw this.#failure(name, compiled.error);
+    if ('error' in compiled) throw this.#createError(name, compiled.error);
     return compiled.modules.map((text) => {
       const bytes = new Uint8Array(Buffer.from(text, 'base64'));
       const { address, module } = withoutSelfAddress(bytes);
@@ -189,7 +196,7 @@ export class Compiler {
     });
   }
 
-  #failure(name: string, error: string): AuditError {
+  #createError(name: string, error: string): AuditError {
     const { isStub, description, failure } = this.framework;
     if (failure?.() !== undefined) {
       return new AuditError(
@@ -204,7 +211,7 @@ export class Compiler {
   }
 
   /** Returns the file by which dependents find a published package on chain. */
-  #published(original: string): Sources {
+  #createPublishedFile(original: string): Sources {
     const lines = [
       `[published.${this.#network}]`,
       'chain-id = "00000000"',

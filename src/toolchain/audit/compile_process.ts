@@ -10,7 +10,7 @@ import {
 import type { BuildNetwork } from '../move/bytecode.ts';
 import { type Ask, type Bounds, computeApart } from './apart.ts';
 
-/** Maximum length of a compiler's output, in characters. */
+/** Maximum length of the compiler's error message, in characters. */
 const MAX_ERROR = 2000;
 
 /** A package, and the network from which its dependencies take their addresses. */

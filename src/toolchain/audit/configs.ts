@@ -25,7 +25,7 @@ export interface OtherConfigs {
   readonly capabilities: readonly string[];
 }
 
-const notChecked = (why: string) => new AuditError('NOT_FULLY_CHECKED', why);
+const createError = (why: string) => new AuditError('NOT_FULLY_CHECKED', why);
 
 /**
  * Finds the other configs by the events of their creation.
@@ -33,7 +33,7 @@ const notChecked = (why: string) => new AuditError('NOT_FULLY_CHECKED', why);
  * @param listMs time limit for the events of one kind, in milliseconds
  * @throws AuditError: NOT_FULLY_CHECKED, if the node does not list all of them; SuiError
  */
-export async function otherConfigs(
+export async function findOtherConfigs(
   config: EnclaveConfig,
   chain: Chain,
   listMs = LIST_MS,
@@ -44,7 +44,9 @@ export async function otherConfigs(
     await readIds('EnclaveCapCreated', config, chain, listMs),
   ];
   if (!configs.has(config.id) || !capabilities.has(config.capabilityId)) {
-    throw notChecked('the node does not list the creation of this config, and so perhaps not that of others');
+    throw createError(
+      'the node does not list the creation of this config, and so perhaps not the creation of other configs',
+    );
   }
   configs.delete(config.id);
   return {
@@ -61,25 +63,25 @@ export async function otherConfigs(
  */
 async function checkHistory({ application }: EnclaveConfig, chain: Chain): Promise<void> {
   const [packageId = ''] = application.split('::');
-  const pruned = notChecked(
-    `the node does not have the history since the publication of ${packageId}: name a node that has it, by --rpc-url`,
+  const prunedError = createError(
+    `the node does not have the history since the publication of ${packageId}: pass a node that has it as --rpc-url`,
   );
   const { object } = await fromNode(
     chain.client.core.getObject({ objectId: packageId, include: { previousTransaction: true } }),
   );
   const digest = object.previousTransaction;
-  if (digest === null) throw pruned;
+  if (digest === null) throw prunedError;
   const { ledgerService } = chain.client;
   const readMask = { paths: ['digest', 'checkpoint'] };
   const publication = await fromNode(ledgerService.getTransaction({ digest, readMask })).catch(
     (error: SuiError) => {
-      throw error instanceof NodeRefusedError ? pruned : error;
+      throw error instanceof NodeRefusedError ? prunedError : error;
     },
   );
   const { response: service } = await fromNode(ledgerService.getServiceInfo({}));
   const { checkpoint } = publication.response.transaction ?? {};
   const { lowestAvailableCheckpoint: lowest } = service;
-  if (checkpoint === undefined || lowest === undefined || lowest > checkpoint) throw pruned;
+  if (checkpoint === undefined || lowest === undefined || lowest > checkpoint) throw prunedError;
 }
 
 /** @throws AuditError: NOT_FULLY_CHECKED, if the node lists no events, or too many; SuiError */
@@ -95,17 +97,20 @@ async function readIds(
   try {
     for await (const { data } of iterateEvents(chain.client, query)) {
       ids.add('configId' in data ? data.configId : data.capabilityId);
-      if (ids.size > MAX_CONFIGS) throw notChecked(`there are more than ${MAX_CONFIGS}`);
+      if (ids.size > MAX_CONFIGS)
+        throw createError(`there are more than ${MAX_CONFIGS} configs or capabilities`);
     }
   } catch (error) {
-    if (signal.aborted) throw notChecked(`the node did not list the events within ${listMs / 1000} s`);
+    if (signal.aborted) throw createError(`the node did not list the events within ${listMs / 1000} s`);
     if (!(error instanceof NodeRefusedError)) throw error;
-    throw notChecked(`the node lists no events: ${printable(error.message)}`);
+    throw createError(`the node lists no events: ${printable(error.message)}`);
   }
   return ids;
 }
 
 /**
+ * Reads another config of the application.
+ *
  * @throws AuditError: NOT_FULLY_CHECKED, if the node does not show the config, although configs exist
  *   forever; SuiError
  */
@@ -116,13 +121,13 @@ async function readOther(id: string, config: EnclaveConfig, chain: Chain): Promi
   } catch (error) {
     const { code } = error instanceof SuiError ? error : toSuiError(error);
     if (code !== 'SUI_OBJECT_NOT_FOUND') throw error;
-    throw notChecked(`the node does not show the config ${id}, which was created for this application`);
+    throw createError(`the node does not show the config ${id}, which was created for this application`);
   }
   if (
     otherConfig.application !== config.application ||
     otherConfig.enclavePackage !== config.enclavePackage
   ) {
-    throw notChecked(`the node gives the config ${id} of another application`);
+    throw createError(`the node returns the config ${id} as one of another application`);
   }
   return otherConfig;
 }

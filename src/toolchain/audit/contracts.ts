@@ -33,7 +33,7 @@ export interface ContractAudit {
   readonly older: readonly OlderSource[];
   /** The version of this program. */
   readonly version: string;
-  /** The releases before that version. */
+  /** The releases before this program's. */
   readonly releases?: readonly Release[];
 }
 
@@ -47,7 +47,7 @@ export interface AuditedContracts {
 
 const PACKAGES = 'the packages on chain';
 
-/** @throws SuiError */
+/** Compares the packages on chain with the sources, and records a row for each. @throws SuiError */
 export async function compareContracts(
   audit: ContractAudit,
   source: AuditedSource | undefined,
@@ -94,7 +94,7 @@ async function compare(
   const packages = await comparePackages({
     config,
     contracts,
-    own: enclaveModules,
+    enclaveModules,
     releases: [ownRelease(version, enclaveModules, feedModules), ...releases],
     // A difference from the stub proves nothing, unless the chain runs the stub itself.
     isDecisive: !isStub || isModelChain(await chain.identifier()),
@@ -112,13 +112,13 @@ async function compare(
   return packages;
 }
 
-/** Returns whether a package has a module of that name: otherwise, compiling it would only take time. */
+/** Returns whether a package has the module `feed`. If none has it, `feed` need not be compiled. */
 function hasFeed({ enclave, application, dependencies }: Contracts): boolean {
   const versions = [...enclave, ...application, ...dependencies.flatMap(({ lineage }) => lineage)];
   return versions.some(({ modules }) => modules.has('feed'));
 }
 
-/** Yields the config's commit, then the commits that it named before, then the auditor's. */
+/** Yields the config's commit, then the auditor's commits, then the commits that the config named before. */
 async function* listCommits(
   audit: ContractAudit,
   source: AuditedSource,
@@ -142,12 +142,12 @@ function formatName(commit: string | undefined): string {
 }
 
 async function takePackages(
-  { repository: named, work, env, progress }: ContractAudit,
+  { repository: namedRepository, work, env, progress }: ContractAudit,
   { url, commit, folder }: OlderSource,
   index: number,
 ): Promise<ReadonlyMap<string, string>> {
   const request = { commit, work: join(work, `older-${index}`), env };
-  const { repository, address } = await openSource(url, named, request, progress);
+  const { repository, address } = await openSource(url, namedRepository, request, progress);
   if (address !== undefined) await checkOnBranch(address, request);
   return findMovePackages(await writeTree(repository, commit, join(request.work, 'tree')), folder);
 }

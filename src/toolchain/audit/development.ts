@@ -1,6 +1,6 @@
 /**
  * Audits configs of a development network that allow an emulated enclave. There is no image to build, so such
- * an audit takes seconds. It compares everything else, and never ends with agreement.
+ * an audit takes seconds. It compares everything else, and never reports agreement.
  */
 import { createHash } from 'node:crypto';
 import { toHex } from '@mysten/sui/utils';
@@ -27,17 +27,17 @@ export function isDevelopmentImage({ pcr0, pcr1 }: Image): boolean {
 }
 
 /**
- * Compares the record that `sui-enclave dev` wrote for the commit.
+ * Compares the registers and the record that `sui-enclave dev` writes for the commit with those on chain.
  *
  * @throws AuditError: REGISTERS_DIFFER, MEASUREMENTS_DIFFER; DEVELOPMENT_IMAGE, if nothing differs
  */
-export function compareDevelopment(source: AuditedSource, image: Image, named: Source): never {
-  const { commit, folder, measurementsSha256 } = named;
-  const all = Array.from({ length: IMAGES }, (_, index) => emulatedImage(source.name, index + 1));
-  if (!all.some((emulated) => isSameImage(emulated, image))) {
+export function compareDevelopment(source: AuditedSource, image: Image, namedSource: Source): never {
+  const { commit, folder, measurementsSha256 } = namedSource;
+  const emulatedImages = Array.from({ length: IMAGES }, (_, index) => emulatedImage(source.name, index + 1));
+  if (!emulatedImages.some((emulated) => isSameImage(emulated, image))) {
     throw new AuditError(
       'REGISTERS_DIFFER',
-      `the registers on chain are of an emulated enclave of another application than ${source.name}`,
+      `the registers on chain are not those of an emulated enclave of ${source.name}, but of another application`,
     );
   }
   const record = createDevelopmentMeasurements(source, image, { folder, commit, isUnchanged: true });
@@ -45,7 +45,7 @@ export function compareDevelopment(source: AuditedSource, image: Image, named: S
   if (createHash('sha256').update(text).digest('hex') !== measurementsSha256) {
     throw new AuditError(
       'MEASUREMENTS_DIFFER',
-      `the development image of ${commit} has another record than the one that the config names (SHA-256 ${measurementsSha256})`,
+      `the development image of ${commit} has a record that differs from the one that the config names (SHA-256 ${measurementsSha256})`,
     );
   }
   throw new AuditError(

@@ -23,11 +23,11 @@ import { type AuditCode, AuditError } from './errors.ts';
 /** Findings about one key or fault at a URL. */
 export interface AskedEnclave {
   readonly url: string;
-  /** Public key in hexadecimal; null if no enclave there is trusted. */
+  /** Public key in hexadecimal; null if no attested key belongs to the fault. */
   readonly publicKey: string | null;
   /** The id of the enclave's object on chain, and the time of its registration. */
   readonly enclave: { readonly id: string; readonly registeredAt: Date } | null;
-  /** Reason why the audit does not accept it; null if it does. */
+  /** Reason why the audit does not accept the key or the server; null if it accepts the key. */
   readonly fault: AuditError | null;
 }
 
@@ -45,8 +45,10 @@ const MAX_REQUESTS = 16;
 const LIST_MS = 5 * 60_000;
 
 /**
+ * Requests attestation at each URL.
+ *
  * @param listMs time limit for the list of enclaves, in milliseconds
- * @throws AuditError: NOT_FULLY_CHECKED, if the node does not end that list; SuiError
+ * @throws AuditError: NOT_FULLY_CHECKED, if the list does not end in time; SuiError
  */
 export async function askEnclaves(
   urls: readonly string[],
@@ -72,8 +74,8 @@ export async function askEnclaves(
   for (const url of [...new Set(urls)]) {
     askedEnclaves.push(...(await askUrl({ url, requests, config, chain, roots, enclaves })));
   }
-  const answered = new Set(askedEnclaves.map(({ enclave }) => enclave?.id));
-  return { asked: askedEnclaves, accepted, silent: accepted.filter(({ id }) => !answered.has(id)) };
+  const answeredIds = new Set(askedEnclaves.map(({ enclave }) => enclave?.id));
+  return { asked: askedEnclaves, accepted, silent: accepted.filter(({ id }) => !answeredIds.has(id)) };
 }
 
 interface Question {
@@ -86,7 +88,7 @@ interface Question {
   readonly enclaves: readonly Enclave[];
 }
 
-/** Lists each key that answers, and each fault, once. */
+/** Requests attestation several times. Lists each attested key, and each code of a fault, once. */
 async function askUrl(question: Question): Promise<AskedEnclave[]> {
   const { url, requests } = question;
   const enclavesByKey = new Map<string, AskedEnclave>();
@@ -94,9 +96,9 @@ async function askUrl(question: Question): Promise<AskedEnclave[]> {
   for (let request = 0; request < requests; request += 1) {
     try {
       const publicKey = await attest(question);
-      claimed.add(await claimedKey(url));
+      claimed.add(await requestClaimedKey(url));
       const hex = toHex(publicKey);
-      if (!enclavesByKey.has(hex)) enclavesByKey.set(hex, await onChain(publicKey, question));
+      if (!enclavesByKey.has(hex)) enclavesByKey.set(hex, await compareWithChain(publicKey, question));
     } catch (error) {
       const fault = toFault(error, url);
       enclavesByKey.set(fault.code, { url, publicKey: null, enclave: null, fault });
@@ -126,13 +128,13 @@ async function attest({ url, config, roots }: Question): Promise<Uint8Array> {
 }
 
 /** Returns the key with which the server says that it signs. */
-async function claimedKey(url: string): Promise<string> {
+async function requestClaimedKey(url: string): Promise<string> {
   const { json } = await requestJson(enclaveAt(url), 'health_check');
   const { pk } = Object(json) as { pk?: unknown };
   return typeof pk === 'string' ? pk.replace(/^0x/, '').toLowerCase() : '';
 }
 
-async function onChain(
+async function compareWithChain(
   publicKey: Uint8Array,
   { url, config, chain, enclaves }: Question,
 ): Promise<AskedEnclave> {
@@ -150,13 +152,13 @@ async function onChain(
       const at = `${older.configVersion}, and the config is at ${config.configVersion}`;
       return refuse('ENCLAVE_STALE', `was registered at version ${at}`);
     }
-    const was = state === 'destroyed' ? ' any more' : '';
-    return refuse('KEY_NOT_REGISTERED', `is not registered under the config${was}`);
+    const suffix = state === 'destroyed' ? ' any more' : '';
+    return refuse('KEY_NOT_REGISTERED', `is not registered under the config${suffix}`);
   }
   const enclave = await readEnclave(chain.client, enclaveId);
   // The enclave's id is derived from its key: a node that returns another object lies.
   if (toHex(enclave.publicKey) !== hex || enclave.configId !== config.id) {
-    return refuse('KEY_DIFFERS', `is not that of its enclave on chain, ${enclaveId}`);
+    return refuse('KEY_DIFFERS', `is not the key of its enclave on chain, ${enclaveId}`);
   }
   if (isKeyTooOld(enclave, config, Date.now())) {
     return refuse('ENCLAVE_STALE', 'is older than the config allows');
@@ -165,7 +167,7 @@ async function onChain(
   return { ...attested, enclave: { id: enclaveId, registeredAt }, fault: null };
 }
 
-const OF_ATTESTATION: Readonly<Record<string, AuditCode>> = {
+const CODES_OF_ATTESTATION: Readonly<Record<string, AuditCode>> = {
   CHAIN_ROOT: 'ROOT_UNKNOWN',
   POLICY_DEBUG: 'ENCLAVE_DEBUG',
   POLICY_PCRS: 'ENCLAVE_REGISTERS',
@@ -178,14 +180,14 @@ const OF_ATTESTATION: Readonly<Record<string, AuditCode>> = {
 function toFault(error: unknown, url: string): AuditError {
   const where = printable(url);
   if (error instanceof AttestationError) {
-    const code = OF_ATTESTATION[error.code] ?? 'ATTESTATION_INVALID';
+    const code = CODES_OF_ATTESTATION[error.code] ?? 'ATTESTATION_INVALID';
     const [first = '', ...moreLines] = error.message.split('\n').map((line) => printable(line, 300));
     const why = [first.replace(/:$/, ''), ...moreLines].join('\n');
     return new AuditError(code, `${where}: ${error.code}: ${why}`);
   }
   if (!(error instanceof ClientError)) throw error;
-  const silent = ['CLIENT_UNREACHABLE', 'CLIENT_REFUSED'];
-  if (silent.includes(error.code)) {
+  const silentCodes = ['CLIENT_UNREACHABLE', 'CLIENT_REFUSED'];
+  if (silentCodes.includes(error.code)) {
     return new AuditError('NOT_FULLY_CHECKED', `${where} does not answer: ${printable(error.message)}`);
   }
   return new AuditError('ATTESTATION_INVALID', `${where}: ${error.code}: ${printable(error.message)}`);

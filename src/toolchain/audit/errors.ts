@@ -41,7 +41,7 @@ export const AUDIT_CODES = {
   ],
   FRAMEWORK_UNKNOWN: [
     failed,
-    "The application's lock file names a package of the framework that is not the one this program knows.",
+    "The application's lock file names a package of the framework whose digest this program does not know.",
   ],
   LOCK_UNTRUSTED: [
     failed,

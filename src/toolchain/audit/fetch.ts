@@ -5,7 +5,7 @@ import { type Environment, UsageError } from 'sui-enclave-cli/command_line';
 import { printable } from 'sui-enclave-cli/printable';
 import { type Address, sourceAddress } from './address.ts';
 import { AuditError } from './errors.ts';
-import { type Ended, LIMITS, type Limits, makeRepository, type Repository, runGit } from './git.ts';
+import { type GitOutcome, LIMITS, type Limits, makeRepository, type Repository, runGit } from './git.ts';
 
 export interface CommitRequest {
   /** Id of the commit in hexadecimal. */
@@ -41,6 +41,8 @@ export async function openSource(
 }
 
 /**
+ * Fetches a commit without its ancestors.
+ *
  * @throws AuditError: COMMIT_MISSING, SOURCE_TOO_LARGE; NOT_FULLY_CHECKED, if the repository does not answer
  */
 export async function fetchCommit(
@@ -48,13 +50,13 @@ export async function fetchCommit(
   { commit, work, env, limits = LIMITS }: CommitRequest,
 ): Promise<Repository> {
   const repository = await makeRepository(work, 'commit.git', commit, env);
-  const ended = await runGit(
+  const outcome = await runGit(
     repository,
     ['fetch', '--quiet', '--depth', '1', '--no-tags', '--no-recurse-submodules', '--', url, commit],
-    { ...limits, settings: pinned(resolved) },
+    { ...limits, settings: createPinSettings(resolved) },
   );
-  if (ended.status === 0) return repository;
-  throw failure(ended, `the commit ${commit}`, url, limits);
+  if (outcome.status === 0) return repository;
+  throw createFailure(outcome, `the commit ${commit}`, url, limits);
 }
 
 /**
@@ -70,18 +72,18 @@ export async function checkOnBranch(
   const repository = await makeRepository(work, 'history.git', commit, env);
   // Only commits are fetched, without their trees. The filter needs a remote with a name.
   const remote = [`remote.source.url=${url}`, 'remote.source.promisor=true'];
-  const settings = [...pinned(resolved), ...remote, 'remote.source.partialclonefilter=tree:0'];
+  const settings = [...createPinSettings(resolved), ...remote, 'remote.source.partialclonefilter=tree:0'];
   const refs = ['+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/tags/*'];
-  const ended = await runGit(
+  const outcome = await runGit(
     repository,
     ['fetch', '--quiet', '--filter=tree:0', '--no-tags', '--no-recurse-submodules', 'source', ...refs],
     { ...limits, settings },
   );
-  if (ended.status !== 0) {
-    const why = printable(ended.stderr.trim().split('\n').at(-1) ?? '');
+  if (outcome.status !== 0) {
+    const why = printable(outcome.stderr.trim().split('\n').at(-1) ?? '');
     throw new AuditError(
       'NOT_FULLY_CHECKED',
-      `whether a branch contains the commit is not known, since the history could not be read${why && `: ${why}`}`,
+      `could not check whether a branch contains the commit, since the history could not be read${why && `: ${why}`}`,
     );
   }
   const containing = await runGit(repository, ['for-each-ref', '--count=1', '--contains', commit], limits);
@@ -92,34 +94,38 @@ export async function checkOnBranch(
   );
 }
 
-function pinned(resolved: string | undefined): string[] {
+function createPinSettings(resolved: string | undefined): string[] {
   return resolved === undefined ? [] : [`http.curloptResolve=${resolved}`];
 }
 
-/** Pattern of git's output if the repository answers, but does not give the commit. */
-const NOT_THERE =
+/** Pattern of git's output if the repository answers, but does not have the commit. */
+const COMMIT_MISSING =
   /not our ref|unadvertised object|could not (find|parse) |couldn't find remote ref|did not send all necessary|bad object|not a commit/i;
 
 /** Pattern of git's output if a file, the memory or a format exceeds a limit. */
 const LIMIT =
   /out of memory|file size limit|write error|fetch-pack: invalid index-pack output|died of signal/i;
 
-function failure(
-  { status, stderr, timedOut }: Ended,
-  action: string,
+function createFailure(
+  { status, stderr, timedOut }: GitOutcome,
+  subject: string,
   url: string,
   limits: Limits,
 ): AuditError {
   const where = printable(url);
   if (timedOut) {
-    return new AuditError('SOURCE_TOO_LARGE', `${where} did not give ${action} within ${limits.ms / 1000} s`);
+    return new AuditError(
+      'SOURCE_TOO_LARGE',
+      `${where} did not send ${subject} within ${limits.ms / 1000} s`,
+    );
   }
   const line = printable(stderr.trim().split('\n').at(-1) ?? '');
-  if (NOT_THERE.test(stderr)) return new AuditError('COMMIT_MISSING', `${where} does not give ${action}`);
+  if (COMMIT_MISSING.test(stderr))
+    return new AuditError('COMMIT_MISSING', `${where} does not have ${subject}`);
   if (status === null || LIMIT.test(stderr)) {
     return new AuditError(
       'SOURCE_TOO_LARGE',
-      `${action} of ${where} has more than ${limits.bytes / 1e6} MB, or more than fits into memory`,
+      `${subject} of ${where} has more than ${limits.bytes / 1e6} MB, or more than fits into memory`,
     );
   }
   return new AuditError('NOT_FULLY_CHECKED', `${where} does not answer: ${line}`);
@@ -159,17 +165,17 @@ export async function askNamedRepository(
   { commit, work, env }: CommitRequest,
   find: (url: string) => Promise<Address> = (address) => sourceAddress(address, false),
 ): Promise<string> {
-  const named = `repository that the config names, ${printable(url)},`;
+  const repository = `repository that the config names, ${printable(url)},`;
   const folder = join(work, 'named');
   mkdirSync(folder);
   try {
     await checkOnBranch(await find(url), { commit, work: folder, env, limits: { ...LIMITS, ms: NAMED_MS } });
-    return `The ${named} has the commit on a branch or a tag`;
+    return `The ${repository} has the commit on a branch or a tag`;
   } catch (error) {
     if (!(error instanceof AuditError)) throw error;
     if (error.code === 'COMMIT_NOT_ON_BRANCH') {
-      return `The ${named} LACKS the commit: no branch and no tag contains it, so others can't audit this config`;
+      return `The ${repository} LACKS the commit: no branch and no tag contains it, so others can't audit this config`;
     }
-    return `It is not known whether the ${named} has the commit: ${error.message}`;
+    return `It is not known whether the ${repository} has the commit: ${error.message}`;
   }
 }

@@ -115,8 +115,8 @@ export function startGit(
 ): ChildProcessWithoutNullStreams {
   const gitOptions = [...SETTINGS, ...settings].flatMap((setting) => ['-c', setting]);
   // POSIX counts blocks of 512 bytes. Not every system limits memory.
-  const limited = `ulimit -f ${Math.ceil(bytes / 512)} && { ulimit -v ${MEMORY_KIB} 2>/dev/null || :; } && exec git "$@"`;
-  return spawn('sh', ['-c', limited, 'sh', '--git-dir', folder, ...gitOptions, ...args], {
+  const script = `ulimit -f ${Math.ceil(bytes / 512)} && { ulimit -v ${MEMORY_KIB} 2>/dev/null || :; } && exec git "$@"`;
+  return spawn('sh', ['-c', script, 'sh', '--git-dir', folder, ...gitOptions, ...args], {
     cwd: folder,
     env: environment,
     detached: true,
@@ -134,7 +134,7 @@ export function stopGit({ pid }: ChildProcessWithoutNullStreams): void {
   }
 }
 
-export interface Ended {
+export interface GitOutcome {
   /** Exit code; null if a signal ended git, as at a limit. */
   readonly status: number | null;
   readonly stdout: string;
@@ -143,12 +143,12 @@ export interface Ended {
   readonly timedOut: boolean;
 }
 
-/** Runs git to its end. Keeps at most one megabyte of git's output. */
+/** Runs git to its end. Keeps about one megabyte of each output, and drops what follows. */
 export async function runGit(
   repository: Repository,
   args: readonly string[],
   { ms, ...options }: { readonly bytes: number; readonly ms: number; readonly settings?: readonly string[] },
-): Promise<Ended> {
+): Promise<GitOutcome> {
   const child = startGit(repository, args, options);
   child.stdin.end();
   const text = { stdout: '', stderr: '' };

@@ -17,7 +17,7 @@ export interface PackageVersion {
   readonly id: string;
   /** Number of the version, from 1. */
   readonly version: number;
-  /** The id of version 1, by which code names all versions. */
+  /** The id of version 1. Code refers to every version by this id. */
   readonly original: string;
   readonly modules: Modules;
   /**
@@ -61,8 +61,10 @@ export async function readContracts(
   const application = await lineages.of(type.split('::')[0] ?? '');
   const originals = [enclave, application].map(([{ original }]) => original);
   try {
-    const all = await lineages.dependencies(application);
-    const dependencies = all.filter(({ lineage: [{ original }] }) => !originals.includes(original));
+    const allDependencies = await lineages.dependencies(application);
+    const dependencies = allDependencies.filter(
+      ({ lineage: [{ original }] }) => !originals.includes(original),
+    );
     return { enclave, application, dependencies, fault: null };
   } catch (error) {
     if (!(error instanceof AuditError)) throw error;
@@ -102,8 +104,7 @@ export class Lineages {
   /**
    * Returns all versions of a package.
    *
-   * @param id of any version. The address of a type is such an id: that of the version that introduced the
-   *   type
+   * @param id of any version. The address of a type is the id of the version that introduced the type
    * @throws AuditError: NOT_FULLY_CHECKED, if the node does not list all versions, or contradicts itself;
    * SuiError
    */
@@ -128,7 +129,7 @@ export class Lineages {
   async dependencies(application: Lineage): Promise<Dependency[]> {
     const lowest = new Map<string, number>();
     for (const version of application) {
-      for (const [original, from] of await this.#below(version)) {
+      for (const [original, from] of await this.#findMinimums(version)) {
         lowest.set(original, Math.min(from, lowest.get(original) ?? from));
       }
     }
@@ -137,48 +138,48 @@ export class Lineages {
     );
   }
 
-  async #below({ original: root, linkage }: PackageVersion): Promise<ReadonlyMap<string, number>> {
-    const below = new Map<string, number>();
-    const waiting: string[] = [];
-    const lower = async (original: string, linked: LinkedPackage) => {
+  async #findMinimums({ original: root, linkage }: PackageVersion): Promise<ReadonlyMap<string, number>> {
+    const minimums = new Map<string, number>();
+    const pending: string[] = [];
+    const lowerMinimum = async (original: string, linked: LinkedPackage) => {
       const version = (await this.of(original))[linked.version - 1];
       if (version?.id !== linked.id) {
         throw unchecked(
           `the node's linkage tables name ${linked.id} as version ${linked.version} of ${original}`,
         );
       }
-      if (linked.version >= (below.get(original) ?? Number.POSITIVE_INFINITY)) return;
-      below.set(original, linked.version);
-      waiting.push(original);
+      if (linked.version >= (minimums.get(original) ?? Number.POSITIVE_INFINITY)) return;
+      minimums.set(original, linked.version);
+      pending.push(original);
     };
-    for (const [original, linked] of linkage) await lower(original, linked);
-    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-      for (const version of (await this.of(next)).slice((below.get(next) ?? 1) - 1)) {
+    for (const [original, linked] of linkage) await lowerMinimum(original, linked);
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      for (const version of (await this.of(next)).slice((minimums.get(next) ?? 1) - 1)) {
         for (const [original, linked] of version.linkage) {
-          if (original !== root && !linkage.has(original)) await lower(original, linked);
+          if (original !== root && !linkage.has(original)) await lowerMinimum(original, linked);
         }
       }
     }
-    return below;
+    return minimums;
   }
 
   async #readAll(original: string): Promise<Lineage> {
     const lineage: PackageVersion[] = [];
     /** Ids of the versions that introduced each type, by `module::Name`. */
     const origins = new Map<string, string>();
-    for (const [index, { packageId = '', version }] of (await this.#list(original)).entries()) {
+    for (const [index, { packageId = '', version }] of (await this.#listVersions(original)).entries()) {
       const id = normalizeSuiAddress(packageId);
       if (version !== BigInt(index + 1) || (index === 0 && id !== original)) {
         throw unchecked(`the node does not list version ${index + 1} of the package ${original}`);
       }
-      lineage.push(await this.#version(id, index + 1, original, origins));
+      lineage.push(await this.#readVersion(id, index + 1, original, origins));
     }
     const [first, ...later] = lineage;
     if (first === undefined) throw unchecked(`the node lists no version of the package ${original}`);
     return [first, ...later];
   }
 
-  async #list(packageId: string): Promise<GrpcTypes.PackageVersion[]> {
+  async #listVersions(packageId: string): Promise<GrpcTypes.PackageVersion[]> {
     const versions: GrpcTypes.PackageVersion[] = [];
     let pageToken: Uint8Array | undefined;
     do {
@@ -203,27 +204,27 @@ export class Lineages {
     return response.package;
   }
 
-  async #version(
+  async #readVersion(
     id: string,
     version: number,
     original: string,
     origins: Map<string, string>,
   ): Promise<PackageVersion> {
-    const described = await this.#describe(id);
+    const description = await this.#describe(id);
     const name = `version ${version} of the package ${original}`;
-    const { originalId = '', storageId = '', version: number } = described;
+    const { originalId = '', storageId = '', version: number } = description;
     if (
       normalizeSuiAddress(storageId) !== id ||
       normalizeSuiAddress(originalId) !== original ||
       number !== BigInt(version)
     ) {
-      throw unchecked(`the node describes ${id} as another package than ${name}`);
+      throw unchecked(`the node does not describe ${id} as ${name}`);
     }
     const modules = new Map<string, Uint8Array>();
     const datatypes: string[] = [];
     const linkedNames = new Set<string>();
     try {
-      for (const bytes of await this.#modules(id, version)) {
+      for (const bytes of await this.#readModules(id, version)) {
         const { address, module } = withoutSelfAddress(bytes);
         const moduleInterface = readModule(bytes);
         if (![normalizeSuiAddress('0x0'), original].includes(address)) {
@@ -240,23 +241,23 @@ export class Lineages {
       throw unchecked(`${name} can't be read: ${printable(error.message)}`);
     }
     for (const type of datatypes) if (!origins.has(type)) origins.set(type, id);
-    checkOrigins(name, described, new Map(datatypes.map((type) => [type, origins.get(type)])));
-    return { id, version, original, modules, linkage: readLinkage(name, described, linkedNames) };
+    checkOrigins(name, description, new Map(datatypes.map((type) => [type, origins.get(type)])));
+    return { id, version, original, modules, linkage: readLinkage(name, description, linkedNames) };
   }
 
-  /** Reads the bytecode of the modules, which `GetPackage` does not give. */
-  async #modules(objectId: string, version: number): Promise<Uint8Array[]> {
+  /** Reads the bytecode of the modules, which `GetPackage` does not return. */
+  async #readModules(objectId: string, version: number): Promise<Uint8Array[]> {
     const answer = fromNode(this.#chain.client.core.getObject({ objectId, include: { objectBcs: true } }));
     const { object } = await requireAnswer(answer, `the package ${objectId}`);
-    const content = parsed(object.objectBcs);
+    const content = parsePackage(object.objectBcs);
     if (content === undefined || content.id !== objectId || content.version !== String(version)) {
-      throw unchecked(`the node does not give the modules of the package ${objectId}`);
+      throw unchecked(`the node does not return the modules of the package ${objectId}`);
     }
     return [...content.modules.values()];
   }
 }
 
-function parsed(bytes: Uint8Array | undefined) {
+function parsePackage(bytes: Uint8Array | undefined) {
   try {
     return PackageObject.parse(bytes ?? new Uint8Array()).Package;
   } catch {
@@ -272,7 +273,7 @@ async function requireAnswer<T>(answer: Promise<T>, label: string): Promise<T> {
     const isMissing =
       (error instanceof NodeRefusedError && ['NOT_FOUND', 'UNIMPLEMENTED'].includes(error.status ?? '')) ||
       (error instanceof SuiError && error.code === 'SUI_OBJECT_NOT_FOUND');
-    throw isMissing ? unchecked(`the node does not give ${label}`) : error;
+    throw isMissing ? unchecked(`the node does not return ${label}`) : error;
   });
 }
 
@@ -288,20 +289,20 @@ function checkOrigins(
       ({ moduleName, datatypeName, packageId = '' }) =>
         expected.get(`${moduleName}::${datatypeName}`) === normalizeSuiAddress(packageId),
     );
-  if (!isSame) throw unchecked(`the node's table of types of ${name} is not that of its versions`);
+  if (!isSame) throw unchecked(`the node's table of types of ${name} does not match its versions`);
 }
 
-/** @param named the packages whose modules the bytecode names */
-function readLinkage(name: string, { linkage }: GrpcTypes.Package, named: ReadonlySet<string>) {
+/** @param referencedIds ids of the packages that the bytecode refers to */
+function readLinkage(name: string, { linkage }: GrpcTypes.Package, referencedIds: ReadonlySet<string>) {
   const linked = new Map<string, LinkedPackage>();
   for (const { originalId = '', upgradedId = '', upgradedVersion = 0n } of linkage) {
     const version = Number(upgradedVersion);
     if (version < 1) throw unchecked(`the node's linkage table of ${name} names a version ${version}`);
     linked.set(normalizeSuiAddress(originalId), { id: normalizeSuiAddress(upgradedId), version });
   }
-  const missing = [...named].find((id) => !FRAMEWORK.has(id) && !linked.has(id));
-  if (missing !== undefined) {
-    throw unchecked(`${name} refers to the package ${missing}, which is not in the node's linkage table`);
+  const missingId = [...referencedIds].find((id) => !FRAMEWORK.has(id) && !linked.has(id));
+  if (missingId !== undefined) {
+    throw unchecked(`${name} refers to the package ${missingId}, which is not in the node's linkage table`);
   }
   return new Map([...linked].filter(([original]) => !FRAMEWORK.has(original)));
 }

@@ -14,14 +14,14 @@ const MAX_BYTES = 20_000_000;
 const MAX_ENTRIES = 20_000;
 
 const NAME = '(?:@[a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9][A-Za-z0-9._-]*';
-/** The folder of an installed package, which a build creates at the same path. */
+/** Pattern of the folder of an installed package, which a build creates at the same path. */
 const INSTALLED = new RegExp(`^(?:(?:src/[a-z0-9_/-]+/)?node_modules/${NAME})(?:/node_modules/${NAME})*$`);
 const VERSION = /^\d{1,10}\.\d{1,10}\.\d{1,10}(?:-[0-9A-Za-z.-]{1,100})?(?:\+[0-9A-Za-z.-]{1,100})?$/;
 const SHA512 = /^sha512-[A-Za-z0-9+/]{86}==$/;
-/** The folder of a package in the repository itself. */
+/** Pattern of the folder of a package in the repository itself. */
 const WORKSPACE = /^[a-z0-9][a-z0-9_-]*(?:\/[a-z0-9][a-z0-9_-]*)*$/;
 
-/** Names of the framework's packages, to which a clone of the framework has links. */
+/** Pattern of the names of the framework's packages, to which a clone of the framework has links. */
 const OF_FRAMEWORK = /^(?:create-)?sui-enclave(?:-[a-z_-]+)?$/;
 
 const versions = v.optional(
@@ -30,7 +30,7 @@ const versions = v.optional(
     v.transform((entries): Record<string, string> => Object.fromEntries(entries)),
   ),
 );
-/** Some packages give a text where others give a list. */
+/** A list of texts. Some packages have one text in place of the list. */
 const texts = v.optional(
   v.union([
     v.array(v.string()),
@@ -63,34 +63,36 @@ const LockFile = v.object({
   packages: namedEntries(v.string(), Entry),
 });
 
-/** Returns the name at a path: `node_modules/a/node_modules/@b/c` is `@b/c`. */
+/** Returns the name of the package at a path: `@b/c` for `node_modules/a/node_modules/@b/c`. */
 export const nameAt = (path: string) => path.slice(path.lastIndexOf('node_modules/') + 13);
 
 /**
+ * Reads a lock file, and checks each of its entries.
+ *
  * @param folder with `package-lock.json`
  * @param isClone whether the folder is in a clone of the framework, which has packages of its own
  * @throws AuditError: LOCK_UNTRUSTED
  */
 export function readTrustedLock(folder: string, isClone: boolean): NpmLock {
   const file = join(folder, 'package-lock.json');
-  if (statSync(file).size > MAX_BYTES) throw untrusted('is larger than any lock file');
+  if (statSync(file).size > MAX_BYTES) throw createError('is larger than any lock file');
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), LockFile), readFileSync(file, 'utf8'));
   if (!parsed.success) {
-    throw untrusted(
+    throw createError(
       `is not a lock file of npm 7 or newer: ${v.getDotPath(parsed.issues[0]) ?? 'it is not JSON'}`,
     );
   }
   const { packages } = parsed.output;
   const entries = [...packages];
-  if (entries.length > MAX_ENTRIES) throw untrusted(`has more than ${MAX_ENTRIES} entries`);
+  if (entries.length > MAX_ENTRIES) throw createError(`has more than ${MAX_ENTRIES} entries`);
   const links = new Set(entries.flatMap(([, { link, resolved }]) => (link ? [resolved] : [])));
   for (const [path, entry] of entries) {
     if (path === '') continue;
     const isWorkspace = isClone && WORKSPACE.test(path) && !path.includes('node_modules') && links.has(path);
     const problem = isWorkspace ? undefined : describeProblem(path, entry, isClone);
-    if (problem !== undefined) throw untrusted(`has ${JSON.stringify(printable(path))}, ${problem}`);
+    if (problem !== undefined) throw createError(`has ${JSON.stringify(printable(path))}, ${problem}`);
   }
-  return { packages: Object.fromEntries(entries.map(([path, entry]) => [path, asLocked(entry)])) };
+  return { packages: Object.fromEntries(entries.map(([path, entry]) => [path, toLockEntry(entry)])) };
 }
 
 function describeProblem(path: string, entry: Entry, isClone: boolean): string | undefined {
@@ -98,8 +100,9 @@ function describeProblem(path: string, entry: Entry, isClone: boolean): string |
   const { link, resolved, version, integrity, name, inBundle, bundleDependencies, bundledDependencies } =
     entry;
   if (link === true) {
-    const isOwn = isClone && OF_FRAMEWORK.test(nameAt(path)) && path === `node_modules/${nameAt(path)}`;
-    return isOwn && typeof resolved === 'string' && WORKSPACE.test(resolved) ? undefined : 'a link';
+    const isFrameworkLink =
+      isClone && OF_FRAMEWORK.test(nameAt(path)) && path === `node_modules/${nameAt(path)}`;
+    return isFrameworkLink && typeof resolved === 'string' && WORKSPACE.test(resolved) ? undefined : 'a link';
   }
   if (inBundle === true || bundleDependencies !== undefined || bundledDependencies !== undefined) {
     return 'which is in another package, or contains other packages';
@@ -114,7 +117,7 @@ function describeProblem(path: string, entry: Entry, isClone: boolean): string |
 }
 
 /**
- * Returns whether an address is that of a package in a registry. The audit does not use the address, but asks
+ * Returns whether registries serve this package under such a URL. The audit does not use the URL, but asks
  * the auditor's registry.
  */
 function isOfRegistry(resolved: string | boolean, name: string, version: string): boolean {
@@ -130,7 +133,7 @@ function isOfRegistry(resolved: string | boolean, name: string, version: string)
   );
 }
 
-function asLocked({ resolved, ...entry }: Entry): NpmLock['packages'][string] {
+function toLockEntry({ resolved, ...entry }: Entry): NpmLock['packages'][string] {
   const entryFields = {
     ...entry,
     // Only links keep this property.
@@ -139,6 +142,6 @@ function asLocked({ resolved, ...entry }: Entry): NpmLock['packages'][string] {
   return JSON.parse(JSON.stringify(entryFields));
 }
 
-function untrusted(problem: string): AuditError {
+function createError(problem: string): AuditError {
   return new AuditError('LOCK_UNTRUSTED', `package-lock.json ${problem}`);
 }

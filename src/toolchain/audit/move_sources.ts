@@ -8,7 +8,7 @@ import { AuditError } from './errors.ts';
 const MAX_SOURCE_BYTES = 2_000_000;
 
 /**
- * Reads the sources of a package, without its tests and without the notes of its publications.
+ * Reads the sources of a package, without its tests and its Published.toml.
  *
  * @throws AuditError: BYTECODE_UNKNOWN
  */
@@ -50,11 +50,11 @@ export function modulesIn(sources: Sources): ReadonlySet<string> {
   return names;
 }
 
-// A string without an end extends to the end of the text. So the pattern reads a text only once.
+// An unterminated string extends to the end of the text, so that the pattern reads each text only once.
 const CODE = /\/\/[^\n]*|\/\*|"(?:\\.|[^"\\])*\\?(?:"|$)|\w+|::|[;{]/gs;
 const COMMENT = /\/\*|\*\//g;
 
-/** Splits Move into words and marks. Leaves out strings and comments; comments can be nested. */
+/** Splits Move code into words and punctuation. Leaves out strings and comments; comments can be nested. */
 function splitTokens(text: string): string[] {
   const tokens: string[] = [];
   let depth = 0;

@@ -8,7 +8,7 @@ import { UsageError } from 'sui-enclave-cli/command_line';
 import { printable } from 'sui-enclave-cli/printable';
 import type { Chain } from 'sui-enclave-cli/sui/chain';
 
-/** Source of a commit from which only Move packages are read. */
+/** Commit from which an audit reads only the Move packages. */
 export type OlderSource = Pick<Source, 'url' | 'commit' | 'folder'>;
 
 /** Maximum number of commits from a config's events: each requires a fetch. */
@@ -25,19 +25,19 @@ const LIST_MS = 5 * 60_000;
  * @throws UsageError
  */
 export function parseOlderSource(text: string, source: Source | null): OlderSource {
-  const [, commit, named] = /^([0-9a-f]{40}|[0-9a-f]{64})(?::([\w./-]*))?$/.exec(text) ?? [];
+  const [, commit, folder] = /^([0-9a-f]{40}|[0-9a-f]{64})(?::([\w./-]*))?$/.exec(text) ?? [];
   if (commit !== undefined) {
-    return { url: source?.url ?? '', commit, folder: named ?? source?.folder ?? '' };
+    return { url: source?.url ?? '', commit, folder: folder ?? source?.folder ?? '' };
   }
   throw new UsageError(
-    `--older-source ${printable(text)} is not a commit: give its whole hash, and :<folder> if the application was in another folder`,
+    `--older-source ${printable(text)} is not a commit: pass its whole hash, and :<folder> if the application was in another folder`,
   );
 }
 
 /**
- * Returns the commits that a config has named so far, the latest first, without the present one. The list
- * is empty if the node lists no events; if it takes too long, it has those that the node listed in time.
- * An auditor can name others.
+ * Returns the commits that a config has named so far, the latest first, without the current one. The list
+ * is empty if the node does not list events. If listing takes too long, it has the commits that the node
+ * listed in time. An auditor can name further commits.
  *
  * @param listMs time limit for the events, in milliseconds
  * @throws SuiError
@@ -49,18 +49,18 @@ export async function formerSources(
 ): Promise<OlderSource[]> {
   const { enclavePackage, application, id } = config;
   const key = ({ url, commit, folder }: OlderSource) => `${url} ${commit} ${folder}`;
-  const present = config.source && key(config.source);
-  /** Sources by commit, the latest last. */
-  const named = new Map<string, OlderSource>();
+  const currentKey = config.source && key(config.source);
+  /** Sources by their keys, the latest last. */
+  const sources = new Map<string, OlderSource>();
   const signal = AbortSignal.timeout(listMs);
   try {
     for (const name of ['EnclaveConfigCreated', 'PcrsUpdated'] as const) {
       for await (const { data } of iterateEvents(client, { enclavePackage, application, name, signal })) {
-        if (data.configId !== id || data.source === null || key(data.source) === present) continue;
-        named.delete(key(data.source));
-        named.set(key(data.source), data.source);
-        const [oldest = ''] = named.keys();
-        if (named.size > MAX_COMMITS) named.delete(oldest);
+        if (data.configId !== id || data.source === null || key(data.source) === currentKey) continue;
+        sources.delete(key(data.source));
+        sources.set(key(data.source), data.source);
+        const [oldest = ''] = sources.keys();
+        if (sources.size > MAX_COMMITS) sources.delete(oldest);
       }
     }
   } catch (error) {
@@ -68,5 +68,5 @@ export async function formerSources(
     const isBadAnswer = error instanceof SuiError && error.code === 'SUI_NODE_ANSWER';
     if (!signal.aborted && !isUnable && !isBadAnswer) throw error;
   }
-  return [...named.values()].reverse();
+  return [...sources.values()].reverse();
 }

@@ -15,16 +15,16 @@ const MAX_TEXT = { lines: 2000, characters: 2000 };
 type Callback = (error?: Error | null) => void;
 
 /**
- * Reserves standard output and standard error for the command. From now on, other writes go to standard
- * error, on a limited number of lines of printable ASCII with a limited length; so do warnings. An error that
- * nobody catches ends the process without a verdict.
+ * Reserves standard output and standard error for the command. Afterwards, warnings and other
+ * writes go to standard error. Both the number of these lines and their lengths are limited, and they contain
+ * only printable ASCII. An error that nobody catches ends the process without a verdict.
  *
  * @param asJson whether standard output is one JSON document, which must not be cut
  */
 export function takeOutput(io: Io, asJson: boolean): Io {
   const [out, error] = [process.stdout, process.stderr].map((stream) => stream.write.bind(stream));
   let count = 0;
-  const foreign = (text: string) => {
+  const writeForeign = (text: string) => {
     for (const line of text.split(/\r?\n/).filter((nonEmpty) => nonEmpty !== '')) {
       count += 1;
       if (count <= MAX_LINES) error?.(`${printable(line, MAX_LINE)}\n`);
@@ -32,7 +32,7 @@ export function takeOutput(io: Io, asJson: boolean): Io {
     }
   };
   const write = (chunk: string | Uint8Array, encoding?: unknown, callback?: Callback) => {
-    foreign(typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8'));
+    writeForeign(typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8'));
     const done = typeof encoding === 'function' ? (encoding as Callback) : callback;
     // The callback must run after all earlier writes.
     return out?.('', () => done?.()) ?? true;
@@ -40,11 +40,11 @@ export function takeOutput(io: Io, asJson: boolean): Io {
   for (const stream of [process.stdout, process.stderr]) stream.write = write as typeof stream.write;
   // Node's own listener would write warnings unchanged.
   process.removeAllListeners('warning');
-  process.on('warning', ({ name, message }) => foreign(`${name}: ${message}`));
-  const childIo: Io = {
+  process.on('warning', ({ name, message }) => writeForeign(`${name}: ${message}`));
+  const commandIo: Io = {
     ...io,
-    log: (text) => void out?.(`${asJson ? text : plain(text)}\n`),
-    error: (text) => void error?.(`${plain(text)}\n`),
+    log: (text) => void out?.(`${asJson ? text : toPlain(text)}\n`),
+    error: (text) => void error?.(`${toPlain(text)}\n`),
   };
   let isEnding = false;
   process.on('uncaughtException', (fault) => {
@@ -52,14 +52,14 @@ export function takeOutput(io: Io, asJson: boolean): Io {
     if (isEnding) process.exit(EXIT.notTried);
     isEnding = true;
     const { code, error: message } = { code: 'INTERNAL', error: printable(String(fault), MAX_LINE) };
-    foreign(String((fault as Error | undefined)?.stack));
-    if (asJson) childIo.log(JSON.stringify({ verdict: 'none', code, error: message }, null, 2));
-    else childIo.error(`NO VERDICT (${code}): ${message}`);
+    writeForeign(String((fault as Error | undefined)?.stack));
+    if (asJson) commandIo.log(JSON.stringify({ verdict: 'none', code, error: message }, null, 2));
+    else commandIo.error(`NO VERDICT (${code}): ${message}`);
     out?.('', () => error?.('', () => process.exit(EXIT.notTried)));
   });
-  return childIo;
+  return commandIo;
 }
 
-function plain(text: string): string {
+function toPlain(text: string): string {
   return boundLines(escapeControls(text), MAX_TEXT);
 }

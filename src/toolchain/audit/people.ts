@@ -42,6 +42,8 @@ const UpgradeCap = bcs.struct('UpgradeCap', {
 });
 
 /**
+ * Finds the holders of all capabilities over a config and its packages.
+ *
  * @param packages the original ids of the packages whose future versions contracts would trust too
  * @param capabilities ids of the application's further capabilities, which have other configs, or none yet
  * @throws SuiError
@@ -53,36 +55,43 @@ export async function findHolders(
   capabilities: readonly string[] = [],
 ): Promise<Holder[]> {
   const otherCapabilities = capabilities.filter((id) => id !== config.capabilityId);
-  const more = config.registrars.length - MAX_REGISTRARS;
+  const unlistedCount = config.registrars.length - MAX_REGISTRARS;
   const originals = new Set(packages.map((id) => normalizeSuiAddress(id)));
   return [
-    await capabilityHolder(
+    await findCapabilityHolder(
       'EnclaveCap',
       config.capabilityId,
       'allow another image, add registrars, end the config',
       chain,
     ),
-    ...(await all(otherCapabilities, (id) =>
-      capabilityHolder('EnclaveCap', id, 'create and change other configs of the application', chain),
+    ...(await readInTurn(otherCapabilities, (id) =>
+      findCapabilityHolder('EnclaveCap', id, 'create and change other configs of the application', chain),
     )),
-    ...(await all(config.registrars.slice(0, MAX_REGISTRARS), (id) =>
-      capabilityHolder('RegistrarCap', id, REGISTER, chain),
+    ...(await readInTurn(config.registrars.slice(0, MAX_REGISTRARS), (id) =>
+      findCapabilityHolder('RegistrarCap', id, REGISTER, chain),
     )),
-    ...(more > 0
-      ? [{ what: 'RegistrarCap' as const, could: REGISTER, id: null, holder: `not looked up: ${more} more` }]
+    ...(unlistedCount > 0
+      ? [
+          {
+            what: 'RegistrarCap' as const,
+            could: REGISTER,
+            id: null,
+            holder: `not looked up: ${unlistedCount} more`,
+          },
+        ]
       : []),
-    ...(await all([...originals], (original) => upgradeHolder(original, chain))),
+    ...(await readInTurn([...originals], (original) => findUpgradeHolder(original, chain))),
   ];
 }
 
-/** Reads one item after another, to spare the node. */
-async function all<T, R>(items: readonly T[], read: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  for (const item of items) results.push(await read(item));
-  return results;
+/** Reads values one after another, to spare the node. */
+async function readInTurn<K, V>(keys: readonly K[], read: (key: K) => Promise<V>): Promise<V[]> {
+  const values: V[] = [];
+  for (const key of keys) values.push(await read(key));
+  return values;
 }
 
-async function capabilityHolder(
+async function findCapabilityHolder(
   capability: Holder['what'],
   id: string,
   could: string,
@@ -102,7 +111,7 @@ type FoundObject = NonNullable<Awaited<ReturnType<typeof findObject>>>;
 function describeOwner({ owner }: FoundObject): string {
   if (owner.$kind === 'AddressOwner') return owner.AddressOwner;
   if (owner.$kind === 'ObjectOwner') return `the object ${owner.ObjectOwner}`;
-  if (owner.$kind === 'Immutable') return 'everybody, by reference alone: it is frozen';
+  if (owner.$kind === 'Immutable') return 'everybody, but only to read it: it is frozen';
   return owner.$kind === 'Shared' ? 'everybody: it is shared' : `an owner of the kind ${owner.$kind}`;
 }
 
@@ -119,42 +128,42 @@ async function findObject(objectId: string, chain: Chain) {
 
 /**
  * Finds the owner of the right to upgrade a package. All versions of a package share one capability, which
- * its publication made. The result is nobody only if the publication or a later transaction proves it.
+ * its publication made. Returns nobody only if the publication or a later transaction proves it.
  *
  * @param original id of the first version
  * @throws SuiError
  */
-export async function upgradeHolder(original: string, chain: Chain): Promise<Holder> {
+export async function findUpgradeHolder(original: string, chain: Chain): Promise<Holder> {
   const could = `upgrade the package ${original}, whose older versions stay callable`;
-  const holder = (id: string | null, text: string): Holder => ({
+  const createHolder = (id: string | null, text: string): Holder => ({
     what: 'UpgradeCap',
     could,
     id,
     holder: text,
   });
   const publication = await findPublication(original, chain);
-  if (publication === undefined) return holder(null, NO_RECORD);
+  if (publication === undefined) return createHolder(null, NO_RECORD);
   const { commands, capabilities } = publication;
   const { modules } = await chain.package(original);
   const publications = commands.flatMap((command, index) => (publishes(command, modules) ? [index] : []));
   if (publications.length > 0 && publications.every((index) => isMadeImmutable(commands, index))) {
-    return holder(null, 'nobody: the transaction that published the package made it immutable');
+    return createHolder(null, 'nobody: the transaction that published the package made it immutable');
   }
   // A transaction may publish several packages, so several capabilities may be its results.
-  const hidden: string[] = [];
+  const hiddenIds: string[] = [];
   for (const id of capabilities) {
     const object = await findObject(id, chain);
-    if (object === undefined) hidden.push(id);
+    if (object === undefined) hiddenIds.push(id);
     else if ((await readPackage(object.content, chain)) === original)
-      return holder(id, describeOwner(object));
+      return createHolder(id, describeOwner(object));
   }
-  const [id] = hidden;
+  const [id] = hiddenIds;
   const publishCount = commands.filter(({ Publish }) => Publish).length;
-  if (id === undefined || hidden.length > 1 || publishCount > 1) {
-    return holder(null, hidden.length === 0 ? WRAPPED : HIDDEN);
+  if (id === undefined || hiddenIds.length > 1 || publishCount > 1) {
+    return createHolder(null, hiddenIds.length === 0 ? WRAPPED : HIDDEN);
   }
   const deletion = await findDeletion(id, chain);
-  return holder(
+  return createHolder(
     id,
     deletion === undefined
       ? HIDDEN
@@ -176,7 +185,7 @@ interface Publication {
   readonly capabilities: readonly string[];
 }
 
-/** Finds the publication; undefined if the node does not give the package's transaction. */
+/** Finds the publication; undefined if the node does not return the package's transaction. */
 async function findPublication(original: string, chain: Chain): Promise<Publication | undefined> {
   const digest = (await findObject(original, chain))?.previousTransaction;
   if (digest === undefined || digest === null) return undefined;
@@ -206,16 +215,21 @@ async function findPublication(original: string, chain: Chain): Promise<Publicat
 /** Returns whether a command publishes these modules, which on chain have the package's id instead of 0x0. */
 function publishes({ Publish: publish }: Commands[number], modules: readonly Uint8Array[]): boolean {
   if (!publish) return false;
-  const published = publish.modules.map((module) => computeDigest(Buffer.from(toBytes(module)))).sort();
-  const onChain = modules.map(computeDigest).sort();
-  return published.length === onChain.length && published.every((digest, at) => digest === onChain[at]);
+  const publishedDigests = publish.modules
+    .map((module) => computeDigest(Buffer.from(toBytes(module))))
+    .sort();
+  const chainDigests = modules.map(computeDigest).sort();
+  return (
+    publishedDigests.length === chainDigests.length &&
+    publishedDigests.every((digest, at) => digest === chainDigests[at])
+  );
 }
 
 function toBytes(module: string | Iterable<number>): Uint8Array {
   return typeof module === 'string' ? fromBase64(module) : Uint8Array.from(module);
 }
 
-/** Computes the digest of a module. For an unreadable module, the digest matches nothing else. */
+/** Computes the digest of a module. The digest of an unreadable module matches no other digest. */
 function computeDigest(module: Uint8Array): string {
   const hash = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
   try {
@@ -234,9 +248,9 @@ function isMadeImmutable(commands: Commands, publication: number): boolean {
     if (!call || index <= publication || call.arguments.length !== 1) return false;
     const { package: id, module, function: name } = call;
     const [argument] = call.arguments;
-    const [result, part] = argument?.NestedResult ?? [argument?.Result, 0];
+    const [commandIndex, part] = argument?.NestedResult ?? [argument?.Result, 0];
     const target = `${normalizeSuiAddress(id)}::${module}::${name}`;
-    return target === MAKE_IMMUTABLE && result === publication && part === 0;
+    return target === MAKE_IMMUTABLE && commandIndex === publication && part === 0;
   });
 }
 
@@ -270,7 +284,7 @@ async function findDeletion(objectId: string, chain: Chain): Promise<string | un
 }
 
 /** Describes the image's settings about secrets and about the host of an enclave, a line each. */
-export function settingsLines({ manifest, environment }: AuditedSource): string[] {
+export function describeSettings({ manifest, environment }: AuditedSource): string[] {
   const { secrets, provisioners = [], endpoints } = manifest;
   const isSealed = (name: string) => environment[name] === 'sealed';
   const secretLine =
@@ -285,7 +299,7 @@ export function settingsLines({ manifest, environment }: AuditedSource): string[
       ? 'Requests: sealed to the enclave, so that its host does not see them.'
       : 'Requests: the host of the enclave sees them and the answers, and may withhold them.',
     endpoints.length === 0
-      ? 'The enclave can ask no other service.'
+      ? 'The enclave can not call other services.'
       : `The enclave asks ${endpoints.join(', ')} by https: its host sees when, how often and how much.`,
     'The host can stop the enclave, delay it, and choose which requests reach it.',
   ];

@@ -39,14 +39,14 @@ export interface RebuildOptions {
   readonly log: (line: string) => void;
 }
 
-/** The result of a build. */
+/** Files that the build produced. */
 export interface Rebuilt {
   readonly eif: Buffer;
   /** The relay for the parent instance. No register measures it, but the record of the build names it. */
   readonly relay: Buffer;
 }
 
-/** Makes the image of a source. @throws AuditError, ImageError, ConfigError */
+/** Builds the image of a source. @throws AuditError, ImageError, ConfigError */
 export type Rebuild = (source: AuditedSource, options: RebuildOptions) => Promise<Rebuilt>;
 
 export const rebuild: Rebuild = async (source, { work, cache, inputs, env, log }) => {
@@ -67,7 +67,8 @@ export const rebuild: Rebuild = async (source, { work, cache, inputs, env, log }
 };
 
 /**
- * Returns the registry for an author's lock file: that of the auditor's npm, without its other settings.
+ * Returns the registry from which packages of an author's lock file are fetched: the one in the settings of
+ * the auditor's npm. None of the other settings is used.
  */
 export function createNpmRegistry(work: string, env: Environment): NpmRegistry {
   const folder = join(work, 'npm');
@@ -97,13 +98,15 @@ function toAuditError(error: unknown): unknown {
 
 /** Compares the image with the one that the config names, register by register. @throws AuditError */
 export function compareRegisters({ eif }: Rebuilt, { image }: Pick<EnclaveConfig, 'image'>): void {
-  const built = measureImage(readEif(eif));
-  if (isSameImage(built, image)) return;
+  const builtImage = measureImage(readEif(eif));
+  if (isSameImage(builtImage, image)) return;
   const lines = (['pcr0', 'pcr1', 'pcr2'] as const)
-    .filter((name) => built[name] !== image[name])
-    .map((name) => `${name.toUpperCase()} is ${built[name]} from the sources, and ${image[name]} on chain`);
+    .filter((name) => builtImage[name] !== image[name])
+    .map(
+      (name) => `${name.toUpperCase()} is ${builtImage[name]} from the sources, and ${image[name]} on chain`,
+    );
   throw new AuditError(
-    built.pcr1 === image.pcr1 ? 'APPLICATION_DIFFERS' : 'REGISTERS_DIFFER',
+    builtImage.pcr1 === image.pcr1 ? 'APPLICATION_DIFFERS' : 'REGISTERS_DIFFER',
     lines.join('\n'),
   );
 }
@@ -133,14 +136,14 @@ export function compareMeasurements(
   }
   throw new AuditError(
     'MEASUREMENTS_DIFFER',
-    `the build of ${commit} has another measurements.json than the one that the config names (SHA-256 ${measurementsSha256})`,
+    `the build of ${commit} has a measurements.json that differs from the one that the config names (SHA-256 ${measurementsSha256})`,
   );
 }
 
 /** Lists the files in which the auditor's image differs from the image of the sources, one per line. */
-export function listDifferences({ eif }: Rebuilt, local: Buffer): string[] {
+export function listDifferences({ eif }: Rebuilt, localImage: Buffer): string[] {
   try {
-    return compareEifs(eif, local).map((line) => printable(line, 300));
+    return compareEifs(eif, localImage).map((line) => printable(line, 300));
   } catch (error) {
     if (!(error instanceof ImageError)) throw error;
     return [`the local image can't be read: ${printable(error.message)}`];

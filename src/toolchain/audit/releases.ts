@@ -21,18 +21,18 @@ export interface Release {
    * SHA-256 of each module by name, compiled against Sui's framework, with zeros instead of the package's id.
    */
   readonly modules: Readonly<Record<string, string>>;
-  /** The same of the modules of `move/feed`, as a part of the package of these modules. */
+  /** SHA-256 of each module of `move/feed` by name, compiled as a part of the same package. */
   readonly feed: Readonly<Record<string, string>>;
 }
 
 /** Releases before this program's; none so far. */
 export const RELEASES: readonly Release[] = [];
 
-/** Returns the release of this program, by the compiled modules of `enclave` and of `feed`. */
+/** Returns the release of this program, made from the compiled modules of `enclave` and of `feed`. */
 export function ownRelease(name: string, enclave: Modules, feed: Modules): Release {
   return {
     name,
-    packageVersion: ownPackageVersion(),
+    packageVersion: readPackageVersion(),
     modules: hashModules(enclave),
     feed: hashModules(feed),
   };
@@ -43,22 +43,22 @@ function hashModules(modules: Modules): Readonly<Record<string, string>> {
   return Object.fromEntries(digests.sort());
 }
 
-function ownPackageVersion(): bigint {
+function readPackageVersion(): bigint {
   const text = readFileSync(join(ENCLAVE_PACKAGE, 'sources/enclave.move'), 'utf8');
   const [, version] = /^const PACKAGE_VERSION: u64 = (\d+);$/m.exec(text) ?? [];
-  if (version === undefined) throw new Error('move/enclave declares no PACKAGE_VERSION');
+  if (version === undefined) throw new Error('move/enclave does not declare PACKAGE_VERSION');
   return BigInt(version);
 }
 
 /**
- * Returns the release of which a package has every module. The package's other modules can't call internal
+ * Returns the release whose modules are all in the package. The package's other modules can't call internal
  * functions of the release, because the release's modules name their friends.
  */
 export function releaseIn(modules: Modules, releases: readonly Release[]): Release | undefined {
   return releases.find((release) => hasModules(modules, release.modules));
 }
 
-/** Returns the names of the modules of `feed`, if a package has those of a release. */
+/** Returns the names of a release's `feed` modules if a package has all of them; otherwise no names. */
 export function feedModulesIn(modules: Modules, releases: readonly Release[]): string[] {
   return Object.keys(releases.find(({ feed }) => hasModules(modules, feed))?.feed ?? {});
 }

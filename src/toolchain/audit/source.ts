@@ -60,11 +60,11 @@ export interface AuditedSource extends ImageSource {
 /** Maximum size of each file in bytes, far more than any file needs. */
 const MAX_SETTINGS = { 'app.yaml': MAX_MANIFEST_BYTES, 'server.env': 1_000_000, 'package.json': 1_000_000 };
 
-const invalid = (why: string) => new AuditError('SOURCE_INVALID', why);
+const createInvalidError = (why: string) => new AuditError('SOURCE_INVALID', why);
 
 /**
- * Explains how to run a version of the program from files. No registry has the program's names yet, and
- * anyone who claimed a name there could run code on this machine.
+ * Returns the command that runs a version of the program from packed files. No registry has the program's
+ * names yet, and anyone who claimed a name there could run code on this machine.
  */
 export function programLine(version: string): string {
   const files = ['sui-enclave-cli', 'sui-enclave-toolchain', 'sui-enclave-server'].map(
@@ -82,35 +82,42 @@ export function checkVersion({ frameworkVersion: expectedVersion }: Source, fram
   if (expectedVersion === framework.version) return;
   // The text must not contain what a shell would run, since the message shows it in a command.
   const version = /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/.exec(expectedVersion)?.[0];
-  const how =
+  const advice =
     version === undefined
       ? ''
       : `. With the packages of that version in a folder (of its release, or packed in a clone at its commit): ${programLine(version)}`;
   throw new AuditError(
     'FRAMEWORK_VERSION',
-    `the image was built with version ${printable(expectedVersion, 50)} of the framework, and this is ${framework.version}${how}`,
+    `the image was built with version ${printable(expectedVersion, 50)} of the framework, and this program is version ${framework.version}${advice}`,
   );
 }
 
 /**
+ * Reads the application in a folder of a commit.
+ *
  * @param folder of the application, as the config names it
  * @throws AuditError: SOURCE_INVALID, SOURCE_UNSAFE, LOCK_UNTRUSTED, FRAMEWORK_UNKNOWN, FRAMEWORK_VERSION
  */
 export function readSource(tree: Tree, folder: string, framework: OwnFramework): AuditedSource {
   const app = folderIn(tree, folder);
-  if (!has(join(app, 'app.yaml')) || !has(join(app, 'app.ts'))) {
-    throw invalid(`${folder || 'the root'} of the commit has no application: no app.yaml with app.ts`);
+  if (!isFile(join(app, 'app.yaml')) || !isFile(join(app, 'app.ts'))) {
+    throw createInvalidError(
+      `${folder || 'the root'} of the commit has no application: no app.yaml with app.ts`,
+    );
   }
   try {
     for (const [name, maxSize] of Object.entries(MAX_SETTINGS)) {
-      if (has(join(app, name)) && statSync(join(app, name)).size > maxSize) {
-        throw invalid(`${name} has more than ${maxSize} bytes`);
+      if (isFile(join(app, name)) && statSync(join(app, name)).size > maxSize) {
+        throw createInvalidError(`${name} has more than ${maxSize} bytes`);
       }
     }
-    const isApart = has(join(app, 'package-lock.json'));
+    const isApart = isFile(join(app, 'package-lock.json'));
     const root = isApart ? app : tree.folder;
-    if (!isApart && !(has(join(root, 'package-lock.json')) && has(join(root, 'src/server/package.json')))) {
-      throw invalid(
+    if (
+      !isApart &&
+      !(isFile(join(root, 'package-lock.json')) && isFile(join(root, 'src/server/package.json')))
+    ) {
+      throw createInvalidError(
         'the commit has no package-lock.json beside the application, and is not a clone of the framework',
       );
     }
@@ -118,30 +125,31 @@ export function readSource(tree: Tree, folder: string, framework: OwnFramework):
     const source = isApart ? readApart(app, framework) : readInClone(root, folder, framework);
     // Invalid files must fail here, not after minutes of building.
     readFiles(app, source.manifest);
-    return { ...source, environment: readEnvironment(source), movePackages: movePackagesIn(root) };
+    return { ...source, environment: readEnvironment(source), movePackages: listMovePackages(root) };
   } catch (error) {
     if (error instanceof ImageError && error.code === 'LOCK_INVALID') {
       throw new AuditError('LOCK_UNTRUSTED', printable(error.message, 400), { cause: error });
     }
     if (isConfigError(error) || error instanceof SyntaxError) {
-      throw invalid(printable(error.message, 400));
+      throw createInvalidError(printable(error.message, 400));
     }
     throw error;
   }
 }
 
 /**
- * Returns the folders of a commit's Move packages, by folder name. Of an older commit, only these are read.
+ * Returns the folders of a commit's Move packages, by folder name. An audit reads nothing else from an older
+ * commit.
  *
  * @param folder of the application
  * @throws AuditError: SOURCE_INVALID
  */
 export function findMovePackages(tree: Tree, folder: string): ReadonlyMap<string, string> {
   const app = folderIn(tree, folder);
-  return movePackagesIn(has(join(app, 'package-lock.json')) ? app : tree.folder);
+  return listMovePackages(isFile(join(app, 'package-lock.json')) ? app : tree.folder);
 }
 
-function movePackagesIn(root: string): ReadonlyMap<string, string> {
+function listMovePackages(root: string): ReadonlyMap<string, string> {
   const files = globSync('move/*/Move.toml', { cwd: root }).map((file) =>
     file.slice(0, -'/Move.toml'.length),
   );
@@ -151,10 +159,10 @@ function movePackagesIn(root: string): ReadonlyMap<string, string> {
 /** @throws AuditError: SOURCE_INVALID */
 function folderIn(tree: Tree, folder: string): string {
   if (/^(?:[\w-][\w.-]*(?:\/[\w-][\w.-]*)*)?$/.test(folder)) return join(tree.folder, folder);
-  throw invalid(`${JSON.stringify(printable(folder))} is not the path of a folder`);
+  throw createInvalidError(`${JSON.stringify(printable(folder))} is not the path of a folder`);
 }
 
-function has(path: string): boolean {
+function isFile(path: string): boolean {
   return existsSync(path) && statSync(path).isFile();
 }
 
@@ -172,10 +180,10 @@ function checkOmitted({ omitted }: Tree, folder: string): void {
   );
 }
 
-type Read = ImageSource & Pick<AuditedSource, 'name' | 'manifest' | 'inputs'>;
+type ReadSource = ImageSource & Pick<AuditedSource, 'name' | 'manifest' | 'inputs'>;
 
 /** Reads an application that has its own repository. */
-function readApart(app: string, framework: OwnFramework): Read {
+function readApart(app: string, framework: OwnFramework): ReadSource {
   const lock = readTrustedLock(app, false);
   checkKnown(lock, framework);
   const { name, manifest } = readManifest(app);
@@ -194,34 +202,35 @@ function readApart(app: string, framework: OwnFramework): Read {
  * Checks the framework's packages at every path in the lock file, since an application imports them by name.
  */
 function checkKnown({ packages }: NpmLock, framework: OwnFramework): void {
-  const isThere = packages['node_modules/sui-enclave-server'] !== undefined;
-  if (!isThere) throw unknown('has no sui-enclave-server');
+  const hasServer = packages['node_modules/sui-enclave-server'] !== undefined;
+  if (!hasServer) throw createUnknownError('has no sui-enclave-server');
   const names = ['sui-enclave', 'sui-enclave-server'];
   for (const [path, { integrity }] of Object.entries(packages)) {
     const name = nameAt(path);
     if (!names.includes(name)) continue;
     const knownIntegrity = framework.packages[name];
     if (knownIntegrity === undefined) {
-      throw unknown(
+      throw createUnknownError(
         `has a package ${name} of version ${framework.version}, which a clone does not know: audit with the installed sui-enclave-cli of that version`,
       );
     }
     if (integrity !== knownIntegrity) {
-      throw unknown(
+      throw createUnknownError(
         `has ${printable(path)} with the integrity ${integrity}, and that of ${framework.version} is ${knownIntegrity}`,
       );
     }
   }
 }
 
-const unknown = (problem: string) => new AuditError('FRAMEWORK_UNKNOWN', `package-lock.json ${problem}`);
+const createUnknownError = (problem: string) =>
+  new AuditError('FRAMEWORK_UNKNOWN', `package-lock.json ${problem}`);
 
 /** Reads an application in a clone of the framework. The commit's framework must equal the auditor's. */
-function readInClone(root: string, appDir: string, framework: OwnFramework): Read {
+function readInClone(root: string, appDir: string, framework: OwnFramework): ReadSource {
   // The build puts the application at this path, beside the framework. At another path, the application could
   // replace a tool.
   if (!/^src\/apps\/[a-z][a-z0-9_-]{0,63}$/.test(appDir)) {
-    throw invalid(
+    throw createInvalidError(
       `the application of a clone must be in src/apps, not in ${printable(appDir) || 'its root'}`,
     );
   }
@@ -235,14 +244,18 @@ function readInClone(root: string, appDir: string, framework: OwnFramework): Rea
   const ourLock = readLock(framework.folder);
   for (const path of ours.modules) {
     if (lock.packages[path]?.integrity !== ourLock.packages[path]?.integrity) {
-      throw otherState(`package-lock.json, ${path}`);
+      throw createStateError(`package-lock.json, ${path}`);
     }
   }
   const shadow = theirs.modules.find((path) => isShadow(path, appDir, ours.modules));
-  if (shadow !== undefined) throw otherState(`package-lock.json, ${shadow}`);
-  const foreign = theirs.workspaces.find((path) => path !== appDir && !ours.workspaces.includes(path));
-  if (foreign !== undefined) {
-    throw invalid(`the application depends on ${printable(foreign)}, which is not a part of the framework`);
+  if (shadow !== undefined) throw createStateError(`package-lock.json, ${shadow}`);
+  const foreignWorkspace = theirs.workspaces.find(
+    (path) => path !== appDir && !ours.workspaces.includes(path),
+  );
+  if (foreignWorkspace !== undefined) {
+    throw createInvalidError(
+      `the application depends on ${printable(foreignWorkspace)}, which is not a part of the framework`,
+    );
   }
   const packages = new Map(
     theirs.modules.map((path) => [path, toNpmPackage(path, lock.packages[path] ?? {})] as const),
@@ -272,7 +285,7 @@ function checkSame(root: string, frameworkFolder: string, path: string): void {
       ours.has(file) &&
       theirs.has(file) &&
       readFileSync(join(root, file)).equals(readFileSync(join(frameworkFolder, file)));
-    if (!isSame) throw otherState(printable(file));
+    if (!isSame) throw createStateError(printable(file));
   }
 }
 
@@ -284,16 +297,16 @@ function listFiles(folder: string, path: string): Set<string> {
   return new Set(paths.filter((file) => statSync(join(folder, file)).isFile()));
 }
 
-function otherState(problem: string): AuditError {
+function createStateError(problem: string): AuditError {
   const how = IS_CLONE ? 'check that commit out in this clone' : 'use a clone at that commit';
   return new AuditError(
     'FRAMEWORK_VERSION',
-    `the framework in the commit is not this one: ${problem} differs. To audit it, ${how}, and start this again`,
+    `the framework in the commit differs from this program's: ${problem} is not the same. To audit it, ${how}, and run the command again`,
   );
 }
 
 /** Reads the settings in the same way as the build of an image. */
-function readEnvironment({ framework, app, name, manifest }: Read): Readonly<Record<string, string>> {
+function readEnvironment({ framework, app, name, manifest }: ReadSource): Readonly<Record<string, string>> {
   const texts = [join(framework, 'enclave/server.env'), join(app, 'server.env')]
     .filter((file) => existsSync(file))
     .map((file) => readFileSync(file, 'utf8'));

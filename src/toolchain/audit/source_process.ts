@@ -1,5 +1,5 @@
 /**
- * Reads the files of a commit in a process of its own: parsers of YAML and JSON take hours for some of them.
+ * Reads the files of a commit in a process of its own: parsers of YAML and JSON take hours for some files.
  */
 import { type Bounds, computeApart } from './apart.ts';
 import { type AuditedSource, type OwnFramework, readSource } from './source.ts';

@@ -19,7 +19,7 @@ const isUrl = (text: string) => /^https?:/i.test(text);
 /** Base58 of 32 bytes. */
 const DIGEST = /^[1-9A-HJ-NP-Za-km-z]{43,44}$/;
 
-/** An id of a config, a package or an enclave, a transaction's digest, or an enclave's URL. */
+/** Schema of an audit's start: the id of a config, a package or an enclave, a digest, or an enclave's URL. */
 export const start = v.union(
   [objectId, v.pipe(v.string(), v.regex(DIGEST)), v.pipe(enclaveUrl, v.check(isUrl))],
   'must be the id of a config, a package or an enclave (0x and 64 hexadecimal digits), the digest of a transaction, or the URL of an enclave',
@@ -27,7 +27,7 @@ export const start = v.union(
 
 export interface Start {
   readonly config: EnclaveConfig;
-  /** Text from which the config was found; null if the text named the config itself. */
+  /** Description of what the config was found from, such as a transaction; null if the config was named. */
   readonly from: string | null;
   /** The URL, if the text is one; otherwise empty. */
   readonly urls: readonly string[];
@@ -42,7 +42,7 @@ const MAX_OBJECTS = 500;
 export const HINT_PATH = '.well-known/sui-enclave.json';
 const Hint = v.object({ config: objectId });
 
-const unknown = (why: string) =>
+const createUnknownError = (why: string) =>
   new AuditError('START_UNKNOWN', `${why}: ask the admin for the id of the config`);
 
 /**
@@ -51,11 +51,11 @@ const unknown = (why: string) =>
  */
 export async function findStart(text: string, chain: Chain): Promise<Start> {
   if (isUrl(text)) {
-    const config = await only(text, [await requestHint(text)], chain);
+    const config = await readOnlyConfig(text, [await requestHint(text)], chain);
     return { config, from: `the host at ${printable(text)}`, urls: [text] };
   }
   if (!text.startsWith('0x')) {
-    const config = await only(text, await findConfigsByTransaction(text, chain), chain);
+    const config = await readOnlyConfig(text, await findConfigsByTransaction(text, chain), chain);
     return { config, from: `the transaction ${text}`, urls: [] };
   }
   try {
@@ -66,17 +66,17 @@ export async function findStart(text: string, chain: Chain): Promise<Start> {
   const { type } = await chain.object(text);
   const subject = `the ${type === 'package' ? 'package' : 'object'} ${text}`;
   return {
-    config: await only(subject, await findConfigsByObject(text, type, chain), chain),
+    config: await readOnlyConfig(subject, await findConfigsByObject(text, type, chain), chain),
     from: subject,
     urls: [],
   };
 }
 
-/** @throws AuditError */
-async function only(subject: string, ids: Iterable<string>, chain: Chain): Promise<EnclaveConfig> {
+/** Reads the only config of a list. @throws AuditError, if the list has none or several */
+async function readOnlyConfig(subject: string, ids: Iterable<string>, chain: Chain): Promise<EnclaveConfig> {
   const configs = await Promise.all([...new Set(ids)].map((id) => readConfig(chain.client, id)));
   const [config, ...moreConfigs] = configs;
-  if (config === undefined) throw unknown(`no config was found for ${printable(subject)}`);
+  if (config === undefined) throw createUnknownError(`no config was found for ${printable(subject)}`);
   if (moreConfigs.length === 0) return config;
   const lines = configs.map(({ id, name, application, isRetired }) => {
     const state = isRetired ? ', retired' : '';
@@ -101,7 +101,7 @@ async function requestHint(url: string): Promise<string> {
   if (hint.success) return hint.output.config;
   throw new AuditError(
     'START_UNKNOWN',
-    `${printable(url)} does not name its config at /${HINT_PATH}: start from a package or a transaction of the application, and name this URL by --url, or ask the admin for the id of the config`,
+    `${printable(url)} does not name its config at /${HINT_PATH}: start from a package or a transaction of the application, and pass this URL as --url, or ask the admin for the id of the config`,
   );
 }
 
@@ -127,13 +127,15 @@ async function findConfigsByTransaction(digest: string, chain: Chain): Promise<I
     const { SharedObject: shared, ImmOrOwnedObject: owned, Receiving: received } = object ?? {};
     return (shared ?? owned ?? received)?.objectId ?? [];
   });
-  const called = commands.flatMap(({ MoveCall: call }) => call?.package ?? []);
-  const published = effects.changedObjects.filter(({ outputState }) => outputState === 'PackageWrite');
-  const changed = effects.changedObjects.filter(({ outputState }) => outputState === 'ObjectWrite');
-  const objects = [...inputs, ...changed.map(({ objectId: id }) => id)].map((id) => normalizeSuiAddress(id));
+  const calledPackages = commands.flatMap(({ MoveCall: call }) => call?.package ?? []);
+  const publishedObjects = effects.changedObjects.filter(({ outputState }) => outputState === 'PackageWrite');
+  const changedObjects = effects.changedObjects.filter(({ outputState }) => outputState === 'ObjectWrite');
+  const objects = [...inputs, ...changedObjects.map(({ objectId: id }) => id)].map((id) =>
+    normalizeSuiAddress(id),
+  );
   const configs = await findConfigsByObjects([...new Set(objects)].slice(0, MAX_OBJECTS), chain);
   if (configs.length > 0) return configs;
-  const packages = [...published.map(({ objectId: id }) => id), ...called].map((id) =>
+  const packages = [...publishedObjects.map(({ objectId: id }) => id), ...calledPackages].map((id) =>
     normalizeSuiAddress(id),
   );
   const ids = new Set<string>();
@@ -181,11 +183,13 @@ async function findConfigsByPackage(packageId: string, chain: Chain): Promise<It
         originals.set(address, typeOriginal);
         if (typeOriginal === original || enclavePackage === original) ids.add(data.configId);
         if (ids.size > MAX_CONFIGS)
-          throw unknown(`more than ${MAX_CONFIGS} configs were found for ${packageId}`);
+          throw createUnknownError(`more than ${MAX_CONFIGS} configs were found for ${packageId}`);
       }
     } catch (error) {
       if (!(error instanceof NodeRefusedError)) throw error;
-      throw unknown(`the node lists no events, in which an audit finds the configs of ${packageId}`);
+      throw createUnknownError(
+        `the node lists no events, from which an audit finds the configs of ${packageId}`,
+      );
     }
   }
   return ids;

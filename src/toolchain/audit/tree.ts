@@ -28,13 +28,15 @@ const MAX_DEPTH = 40;
 const MAX_PATH = 1000;
 
 /**
- * @param to a folder that does not exist yet
+ * Writes the files of a commit.
+ *
+ * @param folder path of a folder that does not exist yet
  * @throws AuditError: COMMIT_MISSING, SOURCE_TOO_LARGE, SOURCE_UNSAFE
  */
 export async function writeTree(
   repository: Repository,
   commit: string,
-  to: string,
+  folder: string,
   limits: Limits = LIMITS,
 ): Promise<Tree> {
   const objects = new Objects(repository, limits);
@@ -60,14 +62,14 @@ export async function writeTree(
   try {
     const text = (await objects.read(commit, 'commit')).toString('latin1');
     const [, tree] = /^tree ([0-9a-f]{40,64})\n/.exec(text) ?? [];
-    if (tree === undefined) throw unsafe(`the commit ${commit} names no tree`);
+    if (tree === undefined) throw unsafe(`the commit ${commit} does not name a tree`);
     await walk(tree, '', 0);
-    for (const path of folders) mkdirSync(join(to, path));
+    for (const path of folders) mkdirSync(join(folder, path));
     for (const [path, id] of files) {
-      // If the file system takes two names for the same file, the second write fails.
-      writeFileSync(join(to, path), await objects.read(id, 'blob'), { flag: 'wx', mode: 0o644 });
+      // If the file system treats two names as the same file, the second write fails.
+      writeFileSync(join(folder, path), await objects.read(id, 'blob'), { flag: 'wx', mode: 0o644 });
     }
-    return { folder: to, files: files.length, bytes: objects.bytes, omitted };
+    return { folder, files: files.length, bytes: objects.bytes, omitted };
   } catch (error) {
     throw toAuditError(error);
   } finally {
@@ -83,7 +85,7 @@ function joinPath(folder: string, name: string): string {
 
 /**
  * Returns the error for a commit with names that this file system can't hold, such as two names that differ
- * only in case.
+ * only in case. Returns other errors unchanged.
  */
 function toAuditError(error: unknown): unknown {
   if (error instanceof AuditError) return error;
@@ -121,7 +123,7 @@ function* readEntries(tree: Buffer, idBytes: number): Generator<Entry> {
   }
 }
 
-/** Returns whether a name is a single step of a path, and means the same to every program. */
+/** Returns whether a name is a single component of a path, and means the same to every program. */
 function isPlainName(name: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a name must not have these characters
   return !['', '.', '..'].includes(name) && !/[\x00-\x1f\x7f/]/.test(name) && !/^\.git$/i.test(name);
@@ -129,12 +131,12 @@ function isPlainName(name: string): boolean {
 
 /** Reads objects one after the other from `git cat-file`. */
 class Objects {
-  /** Size of all files that were read, in bytes. */
+  /** Size of all objects that were read, in bytes. */
   bytes = 0;
   readonly #child;
   readonly #limits: Limits;
   readonly #chunks: AsyncIterator<Buffer>;
-  #rest: Buffer = Buffer.alloc(0);
+  #buffered: Buffer = Buffer.alloc(0);
   #timedOut = false;
   readonly #timer: NodeJS.Timeout;
 
@@ -157,7 +159,7 @@ class Objects {
 
   async read(id: string, kind: 'commit' | 'tree' | 'blob'): Promise<Buffer> {
     if (!this.#child.stdin.write(`${id}\n`)) await once(this.#child.stdin, 'drain');
-    const header = await this.#line();
+    const header = await this.#readLine();
     const [, type, length = ''] = /^[0-9a-f]+ (\w+) (\d+)$/.exec(header) ?? [];
     if (type === undefined) {
       throw kind === 'commit'
@@ -171,40 +173,40 @@ class Objects {
     }
     this.bytes += Number(length);
     if (this.bytes > this.#limits.bytes) throw tooLarge(`more than ${this.#limits.bytes / 1e6} MB`);
-    const content = await this.#take(Number(length));
-    await this.#take(1);
+    const content = await this.#readBytes(Number(length));
+    await this.#readBytes(1);
     const hash = createHash(id.length === 64 ? 'sha256' : 'sha1');
     if (hash.update(`${type} ${length}\0`).update(content).digest('hex') !== id) {
-      throw unsafe(`the ${kind} ${id} has another hash`);
+      throw unsafe(`the ${kind} ${id} does not match its hash`);
     }
     return content;
   }
 
-  async #line(): Promise<string> {
+  async #readLine(): Promise<string> {
     for (;;) {
-      const end = this.#rest.indexOf(0x0a);
+      const end = this.#buffered.indexOf(0x0a);
       if (end >= 0) {
-        const line = this.#rest.toString('latin1', 0, end);
-        this.#rest = this.#rest.subarray(end + 1);
+        const line = this.#buffered.toString('latin1', 0, end);
+        this.#buffered = this.#buffered.subarray(end + 1);
         return line;
       }
-      this.#rest = Buffer.concat([this.#rest, await this.#chunk()]);
+      this.#buffered = Buffer.concat([this.#buffered, await this.#readChunk()]);
     }
   }
 
-  async #take(length: number): Promise<Buffer> {
-    const chunks = [this.#rest];
-    for (let have = this.#rest.length; have < length; ) {
-      const chunk = await this.#chunk();
+  async #readBytes(length: number): Promise<Buffer> {
+    const chunks = [this.#buffered];
+    for (let received = this.#buffered.length; received < length; ) {
+      const chunk = await this.#readChunk();
       chunks.push(chunk);
-      have += chunk.length;
+      received += chunk.length;
     }
-    const all = Buffer.concat(chunks);
-    this.#rest = all.subarray(length);
-    return all.subarray(0, length);
+    const buffer = Buffer.concat(chunks);
+    this.#buffered = buffer.subarray(length);
+    return buffer.subarray(0, length);
   }
 
-  async #chunk(): Promise<Buffer> {
+  async #readChunk(): Promise<Buffer> {
     const { value, done } = await this.#chunks.next();
     if (done !== true) return value;
     if (this.#timedOut) throw tooLarge(`more than can be read in ${this.#limits.ms / 1000} s`);

@@ -35,8 +35,8 @@ export class Checks {
   }
 
   fault(subject: string, against: string, { code, exit, message }: AuditError): void {
-    const result = exit === EXIT.failed ? 'differs' : 'not checked';
-    this.#add({ what: subject, against, result, code, detail: message });
+    const outcome = exit === EXIT.failed ? 'differs' : 'not checked';
+    this.#add({ what: subject, against, result: outcome, code, detail: message });
   }
 
   #add({ detail, ...check }: Check): void {
@@ -77,7 +77,7 @@ export interface Findings {
   readonly isOnlyImage: boolean;
   readonly source: object | null;
   readonly holders: readonly Holder[];
-  /** Statements about the signer of a release; empty without one. */
+  /** Statements about the signer of a release; empty without a release that agrees. */
   readonly vouchers: readonly string[];
   /** Statements about the image's settings; empty if the settings are not known. */
   readonly settings: readonly string[];
@@ -94,8 +94,8 @@ export function createResult(findings: Findings): Result {
   const { checks, summary, notes, callable, config, otherConfigs, source, holders, vouchers, settings } =
     findings;
   const explanation = explainProof(findings.isOnlyImage);
-  const difference = checks.find(({ result }) => result === 'differs');
-  const unchecked = checks.filter(({ result }) => result === 'not checked');
+  const difference = checks.find((check) => check.result === 'differs');
+  const unchecked = checks.filter((check) => check.result === 'not checked');
   const isDevelopment =
     unchecked.length > 0 && unchecked.every((check) => check.code === 'DEVELOPMENT_IMAGE');
   const { verdict, code, exit, line } =
@@ -180,10 +180,10 @@ function formatList(unchecked: readonly Check[]): string {
 
 const MARKS = { same: 'same       ', differs: 'DIFFERS    ', 'not checked': 'NOT CHECKED' };
 
-function toRow({ what: subject, against, result, code, detail }: Check): string[] {
-  const marked = code === null || result !== 'differs' ? '' : ` (${code})`;
+function toRow({ what: subject, against, result: outcome, code, detail }: Check): string[] {
+  const suffix = code === null || outcome !== 'differs' ? '' : ` (${code})`;
   const lines = detail === null ? [] : detail.split('\n').map((line) => `               ${line}`);
-  return [`  ${MARKS[result]}  ${subject}, against ${against}${marked}`, ...lines];
+  return [`  ${MARKS[outcome]}  ${subject}, against ${against}${suffix}`, ...lines];
 }
 
 function formatLine({ what: capability, could, id, holder }: Holder): string {

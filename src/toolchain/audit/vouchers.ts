@@ -12,13 +12,13 @@ import {
 import { AuditError } from './errors.ts';
 import type { Checks } from './verdict.ts';
 
-/** A release, or the error by which its signature or its log refuse it. */
+/** A release, or the error if its signature or log refutes it; undefined if the command line names none. */
 export type Voucher = VouchedRelease | AuditError | undefined;
 
 /**
  * Reads the release of the command line.
  *
- * @returns undefined without one
+ * @returns undefined if the command line names none
  * @throws UsageError, UnreadableFileError; ReleaseError, ReleaseCommandError: nothing was verified
  */
 export async function readVoucher(options: OptionValues<typeof RELEASE_OPTIONS>): Promise<Voucher> {
@@ -46,7 +46,7 @@ export function compareVoucher(voucher: Voucher, config: EnclaveConfig, checks: 
   const against = 'the image and the source on chain';
   const differences = listDifferences(voucher, config);
   if (differences.length > 0) {
-    const message = `${subject} has another ${differences.join(', ')} than the config`;
+    const message = `${subject} differs from the config in ${differences.join(', ')}`;
     checks.fault(subject, against, new AuditError('RELEASE_DIFFERS', message));
     return [];
   }
@@ -58,13 +58,13 @@ export function compareVoucher(voucher: Voucher, config: EnclaveConfig, checks: 
 }
 
 function listDifferences({ release: { image, source } }: VouchedRelease, config: EnclaveConfig): string[] {
-  const { source: named } = config;
+  const { source: configSource } = config;
   const pairs: readonly (readonly [string, string, string | undefined])[] = [
     ['PCR0', image.pcr0, config.image.pcr0],
     ['PCR1', image.pcr1, config.image.pcr1],
     ['PCR2', image.pcr2, config.image.pcr2],
-    ['commit', source.commit, named?.commit],
-    ['folder', source.folder, named?.folder],
+    ['commit', source.commit, configSource?.commit],
+    ['folder', source.folder, configSource?.folder],
   ];
   return pairs.filter(([, released, onChain]) => released !== onChain).map(([name]) => name);
 }

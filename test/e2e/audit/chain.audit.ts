@@ -10,15 +10,15 @@ import { Chain } from '../../../src/cli/sui/chain.ts';
 import { readConfig } from '../../../src/library/sui/objects.ts';
 import { beginOverlap, createEnclaveConfig, retireConfig } from '../../../src/library/sui/transactions.ts';
 import { compileApart } from '../../../src/toolchain/audit/compile_process.ts';
-import { addsNothing, otherConfigs } from '../../../src/toolchain/audit/configs.ts';
+import { addsNothing, findOtherConfigs } from '../../../src/toolchain/audit/configs.ts';
 import { formerSources } from '../../../src/toolchain/audit/older_sources.ts';
-import { findHolders, upgradeHolder } from '../../../src/toolchain/audit/people.ts';
+import { findHolders, findUpgradeHolder } from '../../../src/toolchain/audit/people.ts';
 import { chooseFramework } from '../../../src/toolchain/move/packages.ts';
-import { framework } from '../../src/toolchain/audit/applications.ts';
+import { weatherFiles } from '../../src/toolchain/audit/applications.ts';
 import type { TestRepository } from '../../src/toolchain/audit/git_server.ts';
 import { type Application, type Deployed, World } from './world.ts';
 
-const WEATHER: Application = { files: framework(), folder: 'src/apps/weather', module: 'weather' };
+const WEATHER: Application = { files: weatherFiles(), folder: 'src/apps/weather', module: 'weather' };
 const EVIL = { pcr0: 'e'.repeat(96), pcr1: 'e'.repeat(96), pcr2: 'e'.repeat(96) };
 
 let world: World;
@@ -55,8 +55,8 @@ async function change(deployed: Deployed, configId: string, add: typeof retireCo
   await world.submit(tx);
 }
 
-async function findOtherConfigs({ configId }: Deployed) {
-  return await otherConfigs(await readConfig(chain.client, configId), chain);
+async function readOtherConfigs({ configId }: Deployed) {
+  return await findOtherConfigs(await readConfig(chain.client, configId), chain);
 }
 
 const describeOutcome = (promise: Promise<unknown>) =>
@@ -92,7 +92,7 @@ describe('another config of the application', () => {
     ];
     await change(deployed, ids[1] ?? '', retireConfig);
     const config = await readConfig(chain.client, deployed.configId);
-    const { configs, capabilities } = await findOtherConfigs(deployed);
+    const { configs, capabilities } = await readOtherConfigs(deployed);
     expect(configs.map(({ id }) => id)).toEqual(ids);
     expect(configs.map((otherConfig) => addsNothing(otherConfig, config, Date.now()))).toEqual([
       true,
@@ -110,7 +110,7 @@ describe('another config of the application', () => {
       beginOverlap(tx, { ...call, ...deployed, configId: otherId, untilMs }),
     );
     const config = await readConfig(chain.client, deployed.configId);
-    const [otherConfig] = (await findOtherConfigs(deployed)).configs;
+    const [otherConfig] = (await readOtherConfigs(deployed)).configs;
     if (otherConfig === undefined) throw new Error('not listed');
     const now = Number(untilMs) - 1;
     expect(otherConfig.image).toEqual(config.image);
@@ -161,7 +161,7 @@ describe('another config of the application', () => {
     const deployed = await deploy();
     const otherId = await createOtherConfig(deployed, deployed.image);
     lie(deployed, otherId);
-    const code = await describeOutcome(findOtherConfigs(deployed));
+    const code = await describeOutcome(readOtherConfigs(deployed));
     expect(code).toMatch(/^(?:NOT_FULLY_CHECKED|SUI_OBJECT_TYPE): /);
     expect(code).not.toContain('\u001b');
   });
@@ -176,7 +176,7 @@ test('an audit does not wait for a list of events that never ends', async () => 
     const end = { reason: GrpcTypes.QueryEndReason.SCAN_LIMIT };
     return [GrpcTypes.ListEventsResponse.toBinary({ watermark: { cursor }, end })];
   });
-  expect(await describeOutcome(otherConfigs(config, chain, 300))).toMatch(
+  expect(await describeOutcome(findOtherConfigs(config, chain, 300))).toMatch(
     /^NOT_FULLY_CHECKED: .* within 0\.3 s/,
   );
   expect(page).toBeGreaterThan(1);
@@ -253,7 +253,7 @@ describe('the capability of a package', () => {
   }
 
   const findHolder = async (id: string | undefined) =>
-    await upgradeHolder(normalizeSuiAddress(id ?? ''), chain);
+    await findUpgradeHolder(normalizeSuiAddress(id ?? ''), chain);
 
   test('is at an address, or was deleted in the publishing transaction', async () => {
     const { ids, caps } = await publish(['small', SMALL, keep]);

@@ -10,11 +10,11 @@ import type { Image } from '../../../src/library/attestation/image.ts';
 import { retireConfig } from '../../../src/library/sui/transactions.ts';
 import { developmentRegisters } from '../../../src/testing/emulated_nsm.ts';
 import { createDevelopmentMeasurements } from '../../../src/toolchain/image/measurements.ts';
-import { framework } from '../../src/toolchain/audit/applications.ts';
+import { weatherFiles } from '../../src/toolchain/audit/applications.ts';
 import type { TestRepository } from '../../src/toolchain/audit/git_server.ts';
 import { type Application, type Deployed, World } from './world.ts';
 
-const WEATHER: Application = { files: framework(), folder: 'src/apps/weather', module: 'weather' };
+const WEATHER: Application = { files: weatherFiles(), folder: 'src/apps/weather', module: 'weather' };
 
 let world: World;
 let repository: TestRepository;

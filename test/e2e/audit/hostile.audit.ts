@@ -8,13 +8,13 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { created, framework, ROOT } from '../../src/toolchain/audit/applications.ts';
+import { createdFiles, ROOT, weatherFiles } from '../../src/toolchain/audit/applications.ts';
 import type { Files, TestRepository } from '../../src/toolchain/audit/git_server.ts';
 import { type Application, World } from './world.ts';
 
 const hasStrace = spawnSync('strace', ['-V']).status === 0;
 
-const WEATHER: Application = { files: framework(), folder: 'src/apps/weather', module: 'weather' };
+const WEATHER: Application = { files: weatherFiles(), folder: 'src/apps/weather', module: 'weather' };
 
 let world: World;
 let temporary: string;
@@ -195,7 +195,7 @@ describe.runIf(hasStrace)('an audit of a repository', () => {
   test('with a file of 300 MB or a million files stops before it has downloaded them', async () => {
     const largeFile = world.repository();
     // A commit with 300 MB of zeros is a few hundred KB when it is sent; the limit is 200 MB.
-    const zeros = largeFile.writeCommit({ ...created(), 'zeros.bin': Buffer.alloc(300_000_000) });
+    const zeros = largeFile.writeCommit({ ...createdFiles(), 'zeros.bin': Buffer.alloc(300_000_000) });
     const manyFiles = world.repository();
     let tree = manyFiles.writeTree({ a: 'x' });
     for (let depth = 0; depth < 6; depth += 1) {

@@ -11,12 +11,12 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { retireConfig, updatePcrs } from '../../../src/library/sui/transactions.ts';
 import { AuditError } from '../../../src/toolchain/audit/errors.ts';
 import type { Rebuild } from '../../../src/toolchain/audit/rebuild.ts';
-import { created, framework } from '../../src/toolchain/audit/applications.ts';
+import { createdFiles, weatherFiles } from '../../src/toolchain/audit/applications.ts';
 import type { TestRepository } from '../../src/toolchain/audit/git_server.ts';
 import { type Application, quickImage, type Verdict, World } from './world.ts';
 
-const WEATHER: Application = { files: framework(), folder: 'src/apps/weather', module: 'weather' };
-const PRICE: Application = { files: created(), folder: '', module: 'price' };
+const WEATHER: Application = { files: weatherFiles(), folder: 'src/apps/weather', module: 'weather' };
+const PRICE: Application = { files: createdFiles(), folder: '', module: 'price' };
 
 let world: World;
 /** Repository whose branch has weather at the commit `honest`. */
@@ -217,9 +217,9 @@ describe('an audit reports', () => {
   }
 
   /** Deploys the created application from a commit with a changed lockfile, and audits it. */
-  async function auditWithLock(change: Parameters<typeof created>[1]): Promise<Verdict> {
+  async function auditWithLock(change: Parameters<typeof createdFiles>[1]): Promise<Verdict> {
     const ownRepository = world.repository();
-    const commit = ownRepository.writeCommit(created('price', change));
+    const commit = ownRepository.writeCommit(createdFiles('price', change));
     const deployed = await world.deploy(PRICE, ownRepository, commit);
     return await world.audit(deployed.configId, ['--source', world.git.formatUrl(ownRepository)]);
   }
@@ -290,7 +290,7 @@ describe('an audit reports', () => {
     const deployed = await world.deploy(application, repository, commit);
     const verdict = await world.audit(deployed.configId, source);
     expectLie(verdict, 'BYTECODE_DIFFERS');
-    expect(verdict.line).toContain('has another module weather than the sources compile to');
+    expect(verdict.line).toContain('has a module weather that differs from what the sources compile to');
   });
 
   test('a config without a source', async () => {

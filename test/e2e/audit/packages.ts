@@ -1,10 +1,10 @@
 /** Compiles contracts of weather for the tests of packages on chain, and audits published packages. */
 import { expect } from 'vitest';
 import type { Sources } from '../../../src/toolchain/move/packages.ts';
-import { framework } from '../../src/toolchain/audit/applications.ts';
+import { weatherFiles } from '../../src/toolchain/audit/applications.ts';
 import { type Application, COMPILER, type Published, type Verdict, type World } from './world.ts';
 
-export const WEATHER: Application = { files: framework(), folder: 'src/apps/weather', module: 'weather' };
+export const WEATHER: Application = { files: weatherFiles(), folder: 'src/apps/weather', module: 'weather' };
 export const MODULE = 'move/weather/sources/weather.move';
 export const MANIFEST = 'move/weather/Move.toml';
 

@@ -12,10 +12,10 @@ import {
   writeSigner,
 } from '../../src/cli/releases/release_fixture.ts';
 import { call } from '../../src/cli/run.ts';
-import { framework } from '../../src/toolchain/audit/applications.ts';
+import { weatherFiles } from '../../src/toolchain/audit/applications.ts';
 import { type Application, type Deployed, World } from './world.ts';
 
-const WEATHER: Application = { files: framework(), folder: 'src/apps/weather', module: 'weather' };
+const WEATHER: Application = { files: weatherFiles(), folder: 'src/apps/weather', module: 'weather' };
 
 let world: World;
 let repository: ReturnType<World['repository']>;
@@ -64,7 +64,7 @@ test('an audit reports a release of another commit and folder than the config na
   expect(await audit(folder, '--quick')).toMatchObject({
     exit: 1,
     code: 'RELEASE_DIFFERS',
-    line: expect.stringMatching(/the release v1\.2\.0 has another commit, folder than the config/),
+    line: expect.stringMatching(/the release v1\.2\.0 differs from the config in commit, folder/),
     vouchers: [],
   });
 });

@@ -10,12 +10,12 @@ import { Chain } from '../../../src/cli/sui/chain.ts';
 import { listEnclaves, readConfig } from '../../../src/library/sui/objects.ts';
 import { retireConfig } from '../../../src/library/sui/transactions.ts';
 import { findStart } from '../../../src/toolchain/audit/start.ts';
-import { created, framework } from '../../src/toolchain/audit/applications.ts';
+import { createdFiles, weatherFiles } from '../../src/toolchain/audit/applications.ts';
 import type { TestRepository } from '../../src/toolchain/audit/git_server.ts';
 import { type Application, type Deployed, World } from './world.ts';
 
-const WEATHER: Application = { files: framework(), folder: 'src/apps/weather', module: 'weather' };
-const PRICE: Application = { files: created(), folder: '', module: 'price' };
+const WEATHER: Application = { files: weatherFiles(), folder: 'src/apps/weather', module: 'weather' };
+const PRICE: Application = { files: createdFiles(), folder: '', module: 'price' };
 
 let world: World;
 let repository: TestRepository;

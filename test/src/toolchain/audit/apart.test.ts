@@ -1,5 +1,5 @@
 /**
- * A task in a process of its own returns data and known errors, and nothing else. It ends within its bounds,
+ * A task in a process of its own returns only data and known errors. It ends within its bounds,
  * and has no side effect.
  */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -19,7 +19,7 @@ async function compute(name: string, order: unknown, options: ApartOptions = {})
   }
 }
 
-test('data come back unchanged, and an error of the audit with its code', async () => {
+test('a task returns data unchanged, and an error of the audit with its code', async () => {
   const order = { map: new Map([['a', Uint8Array.of(1)]]), text: '\u001b\u202e', nothing: undefined };
   expect(await compute('echo', order)).toEqual(order);
   expect(await compute('refuse', 'the file a')).toBe('SOURCE_INVALID: the file a');
@@ -68,7 +68,7 @@ test('the output of a task goes only to the log, in bounded lines without contro
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(500);
 });
 
-test('a question of the task is answered here, and the time for that does not count', async () => {
+test('this process answers requests of a task, and the time limit does not count the wait', async () => {
   const answer = async (part: unknown) => Number(part) * 10;
   expect(await compute('sum', [1, 2, 3], { answer })).toBe(60);
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
@@ -82,7 +82,7 @@ test('a question of the task is answered here, and the time for that does not co
   expect(refused).toMatch(/^none: the task ended without a result: .*not \\u\{1b\} there/);
 });
 
-test('without bounds a task may do what this program may do', async () => {
+test('a task without bounds may do everything that this program may do', async () => {
   const outcome = await runApart('the task', task('environment'), null, {});
   expect(outcome).toEqual({ value: expect.arrayContaining(['PATH']) });
 });

@@ -1,6 +1,6 @@
 /**
- * Applications that the tests audit: weather, in a clone of this repository, and a created one in a
- * repository of its own.
+ * Applications that the tests audit: weather, in a clone of this repository, and one that
+ * `create-sui-enclave` writes, in a repository of its own.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -26,12 +26,12 @@ export type Packages = Record<string, Record<string, unknown>>;
  * Returns the files that `create-sui-enclave` writes. Their lock file names the framework's packages by their
  * digests.
  */
-export function created(name = 'price', change: (packages: Packages) => void = () => undefined): Files {
+export function createdFiles(name = 'price', change: (packages: Packages) => void = () => undefined): Files {
   const { packages: locked }: { packages: Packages } = JSON.parse(
     readFileSync(join(ROOT, 'package-lock.json'), 'utf8'),
   );
   const { version } = FRAMEWORK;
-  const taken = ['@mysten/bcs', '@mysten/utils', '@scure/base', 'valibot'];
+  const sharedPackages = ['@mysten/bcs', '@mysten/utils', '@scure/base', 'valibot'];
   const dependencies = {
     '@mysten/bcs': locked['node_modules/@mysten/bcs']?.['version'],
     'sui-enclave-server': version,
@@ -49,7 +49,7 @@ export function created(name = 'price', change: (packages: Packages) => void = (
     'node_modules/sui-enclave-cli': { version, integrity: createIntegrity('C'), dev: true },
     'node_modules/sui-enclave-server': server,
     ...Object.fromEntries(
-      taken.flatMap((packageName) => {
+      sharedPackages.flatMap((packageName) => {
         const entry = locked[`node_modules/${packageName}`];
         return entry === undefined ? [] : [[`node_modules/${packageName}`, { ...entry }]];
       }),
@@ -70,7 +70,7 @@ export function created(name = 'price', change: (packages: Packages) => void = (
 
 let clone: Files | undefined;
 
-/** Returns the files of this repository, as a commit of its present state would have them. */
+/** Returns the files of this repository, as a commit of its current state would contain them. */
 export function clonedFiles(): Files {
   clone ??= Object.fromEntries(
     execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate'], {
@@ -85,7 +85,7 @@ export function clonedFiles(): Files {
 }
 
 /** Returns the files from which an image of weather and its contract are made. */
-export function framework(): Files {
+export function weatherFiles(): Files {
   const copiedPaths =
     /^(?:Containerfile$|package(?:-lock)?\.json$|enclave\/|move\/\w+\/(?:Move\.toml|sources\/)|src\/(?:apps\/weather|library|server|service|cli\/image|toolchain\/image)\/|src\/toolchain\/package\.json$|src\/cli\/(?:package\.json|command\.ts|command_line\.ts|places\.ts|printable\.ts|read_file\.ts|suggestion\.ts|values\.ts)$)/;
   return Object.fromEntries(Object.entries(clonedFiles()).filter(([path]) => copiedPaths.test(path)));

@@ -1,5 +1,5 @@
 /**
- * The process of an audit's build: its errors come back with their codes, and its output as printable lines.
+ * The process of an audit's build: its errors have their codes, and its output has printable lines only.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { buildApart } from '../../../../src/toolchain/audit/build_process.ts';
 import { OFFLINE } from '../../../../src/toolchain/image/mirrors.ts';
 
 /** Starts a build that fails, since a package or the framework is missing. */
-async function fail(framework: string, isPackageMissing: boolean) {
+async function failBuild(framework: string, isPackageMissing: boolean) {
   const dir = mkdtempSync(join(tmpdir(), 'audit-build-'));
   onTestFinished(() => rmSync(dir, { recursive: true }));
   const app = join(dir, 'app');
@@ -28,14 +28,14 @@ async function fail(framework: string, isPackageMissing: boolean) {
   return { error, lines };
 }
 
-test('an error of the build comes back with its code', async () => {
-  const { error, lines } = await fail('/nowhere', true);
+test('an error of the build keeps its code', async () => {
+  const { error, lines } = await failBuild('/nowhere', true);
   expect(error).toEqual({ code: 'INPUTS_GONE', message: expect.stringContaining('gone 1.0.0 of npm') });
   expect(lines).toEqual([]);
 });
 
 test('the output of the build is bounded, and has no control characters', async () => {
-  const { error, lines } = await fail(`/nowhere\u001b[2J\u202e/${'long'.repeat(200)}`, false);
+  const { error, lines } = await failBuild(`/nowhere\u001b[2J\u202e/${'long'.repeat(200)}`, false);
   expect(error).toMatchObject({ code: 'COMMAND_FAILED' });
   const printed = lines.join('\n');
   expect(printed).toContain('\\u{1b}[2J\\u{202e}');

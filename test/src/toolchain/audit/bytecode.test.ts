@@ -1,6 +1,6 @@
 /**
- * Compares packages on chain with sources: after upgrades, with the framework's module in a package of its
- * own, and with a compiler that knows only a stub.
+ * Packages on chain are compared with sources: after upgrades, with the framework's module in a package of
+ * its own, and with a compiler that knows only a stub.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -52,7 +52,7 @@ beforeEach(async () => {
 afterEach(() => node.close());
 
 /** Writes a module as publishing does: with the package's id in place of 0x0. */
-function published(module: Uint8Array, id: string): Uint8Array {
+function publishModule(module: Uint8Array, id: string): Uint8Array {
   const { module: zeroed } = withoutSelfAddress(module);
   const bytes = Buffer.from(zeroed);
   const address = fromHex(normalizeSuiAddress('0x0'));
@@ -62,8 +62,13 @@ function published(module: Uint8Array, id: string): Uint8Array {
   return bytes;
 }
 
-function put(id: string, original: string, modules: Iterable<Uint8Array>, dependencies: string[] = []): void {
-  const all = [...modules].map((module) => published(module, original));
+function putPackage(
+  id: string,
+  original: string,
+  modules: Iterable<Uint8Array>,
+  dependencies: string[] = [],
+): void {
+  const all = [...modules].map((module) => publishModule(module, original));
   node.ledger.packages.set(id, { original, modules: all, dependencies });
 }
 
@@ -97,7 +102,7 @@ async function compare(
   const config = { enclavePackage, application: `${original}::weather::WEATHER`, packageVersion: 1n };
   const packages = await comparePackages({
     config,
-    own: frameworkModules,
+    enclaveModules: frameworkModules,
     releases: [ownRelease('0.1.0', frameworkModules, feedModules), ...older],
     contracts: await readContracts(config, chain),
     isDecisive: isModelChain(await chain.identifier()),
@@ -109,8 +114,8 @@ async function compare(
 }
 
 describe('a package on chain', () => {
-  test('that has the modules of framework and application agrees, with any id', async () => {
-    put(P1, P1, [...enclaveModules(), ...(await weatherModules())]);
+  test('that has the modules of framework and application agrees, whatever its id', async () => {
+    putPackage(P1, P1, [...enclaveModules(), ...(await weatherModules())]);
     const { faults, packages } = await compare(P1, P1);
     expect(faults).toEqual([null, null]);
     expect(packages.map(({ modules }) => modules)).toEqual([
@@ -124,45 +129,45 @@ describe('a package on chain', () => {
   });
 
   test('that links to the framework’s package agrees with sources that were compiled in the same way', async () => {
-    put(P1, P1, enclaveModules());
-    put(P2, P2, await weatherModules(P1), [P1]);
+    putPackage(P1, P1, enclaveModules());
+    putPackage(P2, P2, await weatherModules(P1), [P1]);
     expect((await compare(P1, P2)).faults).toEqual([null, null]);
     // A package that links to another framework package does not agree.
-    put(P3, P3, await weatherModules(P2), [P2]);
+    putPackage(P3, P3, await weatherModules(P2), [P2]);
     expect((await compare(P1, P3)).faults.slice(0, 2)).toEqual([null, 'BYTECODE_DIFFERS']);
   });
 
   test('that also links to a release published by somebody else agrees, but not if that package has more modules', async () => {
-    put(P1, P1, enclaveModules());
-    put(P3, P3, enclaveModules());
-    put(P2, P2, await weatherModules(P1), [P1, P3]);
+    putPackage(P1, P1, enclaveModules());
+    putPackage(P3, P3, enclaveModules());
+    putPackage(P2, P2, await weatherModules(P1), [P1, P3]);
     const { faults, packages } = await compare(P1, P2);
     expect(faults).toEqual([null, null, null]);
     expect(packages[2]).toMatchObject({ name: 'dependency', source: 'the release 0.1.0' });
-    put(P3, P3, [...enclaveModules(), ...(await weatherModules())]);
+    putPackage(P3, P3, [...enclaveModules(), ...(await weatherModules())]);
     expect((await compare(P1, P2)).faults).toEqual([null, null, 'BYTECODE_DIFFERS']);
   });
 
-  test('that has an additional module, or another one, differs', async () => {
+  test('that has an additional or a changed module differs', async () => {
     const enclave = enclaveModules();
-    put(P1, P1, enclave);
-    put(P2, P2, [...(await weatherModules(P1)), ...enclave], [P1]);
+    putPackage(P1, P1, enclave);
+    putPackage(P2, P2, [...(await weatherModules(P1)), ...enclave], [P1]);
     expect((await compare(P1, P2)).faults).toEqual([null, 'BYTECODE_DIFFERS']);
-    put(P3, P3, await weatherModules());
+    putPackage(P3, P3, await weatherModules());
     expect((await compare(P3, P3)).faults).toEqual(['BYTECODE_DIFFERS', null]);
   });
 
   // It compiles five packages.
-  test('that contains a release of move/feed agrees, but not with another feed', {
+  test('that contains a release of move/feed agrees, and differs if its feed was changed', {
     timeout: 240_000,
   }, async () => {
     const text = readFileSync(join(ROOT, 'move/weather/sources/weather.move'), 'utf8');
     const folder = mkdtempSync(join(tmpdir(), 'audit-move-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     mkdirSync(join(folder, 'sources'));
-    const at = (name: string) =>
+    const formatDependency = (name: string) =>
       `${name} = { local = "../../node_modules/sui-enclave-toolchain/move/${name}" }\n`;
-    const manifest = `[package]\nname = "app"\nedition = "2024"\n[dependencies]\n${at('enclave')}${at('feed')}`;
+    const manifest = `[package]\nname = "app"\nedition = "2024"\n[dependencies]\n${formatDependency('enclave')}${formatDependency('feed')}`;
     writeFileSync(join(folder, 'Move.toml'), manifest);
     const call =
       '\npublic fun read(feed: &feed::feed::Feed<WEATHER>, clock: &Clock): (u64, u64) { feed.read(clock) }\n';
@@ -174,11 +179,11 @@ describe('a package on chain', () => {
       return modules.map(({ bytes }) => bytes);
     };
     const application = await compileLinked(new Map());
-    put(P1, P1, [...enclaveModules(), ...feedModules.values(), ...application]);
-    const together = await compare(P1, P1, folders);
-    expect(together.faults).toEqual([null, null]);
-    expect(together.packages[1]?.modules).toEqual(['weather']);
-    expect(together.packages.map(describeSource)).toEqual([
+    putPackage(P1, P1, [...enclaveModules(), ...feedModules.values(), ...application]);
+    const inOnePackage = await compare(P1, P1, folders);
+    expect(inOnePackage.faults).toEqual([null, null]);
+    expect(inOnePackage.packages[1]?.modules).toEqual(['weather']);
+    expect(inOnePackage.packages.map(describeSource)).toEqual([
       'the release 0.1.0 of move/enclave and move/feed',
       'move/weather of the commit',
     ]);
@@ -188,30 +193,30 @@ describe('a package on chain', () => {
     const lax = String(feedSources[path]).replace('MAX_AHEAD_MS: u64 = 10_000', 'MAX_AHEAD_MS: u64 = 60_000');
     const none = { folders: new Map(), published: new Map() };
     const laxFeed = await compiler.compile('feed', { ...feedSources, [path]: lax }, none);
-    put(P2, P2, [...enclaveModules(), ...laxFeed.map(({ bytes }) => bytes), ...application]);
+    putPackage(P2, P2, [...enclaveModules(), ...laxFeed.map(({ bytes }) => bytes), ...application]);
     const refused = await compare(P2, P2, folders);
     expect(refused.faults).toEqual([null, 'BYTECODE_DIFFERS']);
-    expect(refused.packages[1]?.fault?.message).toContain('has another module feed');
-    // A release that is in the list agrees all the same.
+    expect(refused.packages[1]?.fault?.message).toContain('has a module feed that differs');
+    // The changed feed agrees if the list of releases contains it.
     const laxModules = new Map(laxFeed.map(({ name, bytes }) => [name, bytes]));
     const older = ownRelease('0.0.9', frameworkModules, laxModules);
     expect((await compare(P2, P2, folders, [older])).faults).toEqual([null, null]);
 
-    // The feed links to another package's `enclave`, so it has other bytes than in the list.
-    put(P1, P1, enclaveModules());
+    // The feed links to another package's `enclave`, so its bytes differ from those in the list.
+    putPackage(P1, P1, enclaveModules());
     const published = new Map([['enclave', P1]]);
     const linkedFeed = await compiler.compile('feed', feedSources, { folders: new Map(), published });
     const linked = [...linkedFeed.map(({ bytes }) => bytes), ...(await compileLinked(published))];
-    put(P3, P3, linked, [P1]);
+    putPackage(P3, P3, linked, [P1]);
     const apart = await compare(P1, P3, folders);
     expect(apart.faults).toEqual([null, null]);
     expect(apart.packages[1]).toMatchObject({ modules: ['feed', 'weather'], folders: ['weather', 'feed'] });
   });
 
-  test('that was upgraded is compared in each version, and the older ones are named', async () => {
+  test('that was upgraded is compared in each version, and marks the older versions that can still run', async () => {
     const enclave = enclaveModules();
-    put(P1, P1, enclave);
-    put(P2, P1, [...enclave, ...(await weatherModules())]);
+    putPackage(P1, P1, enclave);
+    putPackage(P2, P1, [...enclave, ...(await weatherModules())]);
     // The type has the address of the version that introduced it.
     const { faults, packages } = await compare(P1, P2);
     expect(faults).toEqual([null, null, null]);
@@ -229,23 +234,23 @@ describe('a package on chain', () => {
     const none = { folders: new Map(), published: new Map() };
     const before = await compiler.compile('enclave', { ...sources, [path]: text }, none);
     const modules = new Map(before.map(({ name, bytes }) => [name, bytes]));
-    put(P1, P1, modules.values());
-    put(P2, P1, enclaveModules());
-    put(P3, P3, await weatherModules(P1), [P1]);
+    putPackage(P1, P1, modules.values());
+    putPackage(P2, P1, enclaveModules());
+    putPackage(P3, P3, await weatherModules(P1), [P1]);
     expect((await compare(P1, P3)).faults).toEqual(['BYTECODE_DIFFERS', null, null]);
     const release = ownRelease('0.0.9', modules, feedModules);
-    const callable = async (older: Release) => {
+    const listCallable = async (older: Release) => {
       const { faults, packages } = await compare(P1, P3, WEATHER, [older]);
       expect(faults).toEqual([null, null, null]);
       expect(packages[0]?.source).toBe('the release 0.0.9');
       return packages.filter(({ isOlder }) => isOlder).map(({ id }) => id);
     };
-    expect(await callable(release)).toEqual([P1]);
-    expect(await callable({ ...release, packageVersion: 0n })).toEqual([]);
+    expect(await listCallable(release)).toEqual([P1]);
+    expect(await listCallable({ ...release, packageVersion: 0n })).toEqual([]);
   });
 
   test('that differs from sources compiled against a stub is not fully checked, unless the chain runs the stub', async () => {
-    put(P1, P1, await weatherModules());
+    putPackage(P1, P1, await weatherModules());
     expect((await compare(P1, P1)).faults).toEqual(['BYTECODE_DIFFERS', null]);
     node.chainId = '4btiuiMPvEENsttpZC7CZ53DruC3MAgfznDbASZ7DR6S';
     expect((await compare(P1, P1)).faults).toEqual(['NOT_FULLY_CHECKED', null]);
@@ -260,7 +265,7 @@ describe('a package on chain', () => {
     );
     const text = readFileSync(join(ROOT, 'move/weather/sources/weather.move'), 'utf8');
     writeFileSync(join(folder, 'sources/weather.move'), text);
-    put(P1, P1, enclaveModules());
+    putPackage(P1, P1, enclaveModules());
     const { faults, packages } = await compare(P1, P1, new Map([['weather', folder]]));
     expect(faults).toEqual([null, 'NOT_FULLY_CHECKED']);
     expect(packages[1]?.fault?.message).not.toContain('\n');

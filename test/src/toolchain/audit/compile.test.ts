@@ -1,6 +1,6 @@
 /**
- * An author's sources in the Move compiler, which ends within its limits of time, stack and memory, and
- * repeats no text unescaped.
+ * The Move compiler ends within its limits of time, stack and memory, whatever the author's sources. Its
+ * messages repeat no text unescaped.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ function compile(source: string, bounds = BOUND): Promise<string> {
   );
 }
 
-test('the time limit ends the compiler: ten nested levels of macros that call macros', async () => {
+test('the time limit ends the compiler on ten levels of macros that call macros', async () => {
   const macros = Array.from({ length: 10 }, (_, at) => {
     const call = at === 0 ? '$x' : `f${at - 1}!($x)`;
     return `macro fun f${at}($x: u64): u64 { ${Array(4).fill(call).join(' + ')} }`;
@@ -57,7 +57,7 @@ describe('with a framework that is fetched', () => {
   const folder = 'subdir = "crates/sui-framework/packages/sui-framework"';
   const source = 'module app::app; public fun go(x: &vector<u64>): u64 { x.length() }';
 
-  async function compileWith(dependency: string): Promise<{ result: string; requests: string[] }> {
+  async function compileWith(dependency: string): Promise<{ outcome: string; requests: string[] }> {
     const requests: string[] = [];
     const fetcher: MovePackageFetcher = {
       async fetch(url, revision, subdir) {
@@ -77,16 +77,16 @@ describe('with a framework that is fetched', () => {
       'Move.toml': `${manifest}${dependency}\n[addresses]\napp = "0x0"\n`,
       'sources/app.move': source,
     };
-    const compiled = await compiler.compile('app', files, { folders: new Map(), published: new Map() }).then(
+    const outcome = await compiler.compile('app', files, { folders: new Map(), published: new Map() }).then(
       (modules) => modules.map(({ name }) => name).join(),
       ({ code }: AuditError) => code,
     );
-    return { result: compiled, requests };
+    return { outcome, requests };
   }
 
   test('sources compile against the revision that this program compiles against', async () => {
-    const { result, requests } = await compileWith('');
-    expect(result).toBe('app');
+    const { outcome, requests } = await compileWith('');
+    expect(outcome).toBe('app');
     expect(new Set(requests.map((request) => request.split(' ')[0]))).toEqual(
       new Set(['https://github.com/MystenLabs/sui.git']),
     );
@@ -100,8 +100,8 @@ describe('with a framework that is fetched', () => {
     ],
     ['another package', 'helper = { git = "https://github.com/eve/helper.git", rev = "main" }'],
   ])('no other package is fetched: %s', async (_name, dependency) => {
-    const { result, requests } = await compileWith(dependency);
-    expect(result).toBe('NOT_FULLY_CHECKED');
+    const { outcome, requests } = await compileWith(dependency);
+    expect(outcome).toBe('NOT_FULLY_CHECKED');
     expect(requests.join()).not.toMatch(/eve|eeee/);
   });
 });

@@ -1,4 +1,4 @@
-/** A list of enclaves that a node never ends. */
+/** A hostile node's list of enclaves may never end. */
 import { setImmediate } from 'node:timers/promises';
 import type { EnclaveConfig } from 'sui-enclave/sui/objects';
 import { expect, test } from 'vitest';

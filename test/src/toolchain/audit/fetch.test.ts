@@ -41,7 +41,7 @@ afterAll(() => {
   rmSync(root, { recursive: true });
 });
 
-const repository = () => new TestRepository(join(root, `repository-${++count}.git`));
+const createRepository = () => new TestRepository(join(root, `repository-${++count}.git`));
 
 function createRequest(commit: string, limits?: Limits) {
   const work = join(root, `work-${++count}`);
@@ -51,7 +51,7 @@ function createRequest(commit: string, limits?: Limits) {
 }
 
 /** Fetches and writes a commit, as an audit does. */
-async function take(from: TestRepository, commit: string, limits: Limits = LIMITS) {
+async function fetchAndWrite(from: TestRepository, commit: string, limits: Limits = LIMITS) {
   const request = createRequest(commit, limits);
   const fetched = await fetchCommit({ url: server.formatUrl(from), resolved: undefined }, request);
   const tree = await writeTree(fetched, commit, join(request.work, 'tree'), limits);
@@ -67,7 +67,7 @@ const findCode = async (promise: Promise<unknown>) =>
 describe('the address of a source', () => {
   const resolver = (addresses: string[]) => async () => addresses;
 
-  test('is https of a public host, and git asks the addresses that were checked', async () => {
+  test('is an https URL of a public host, and git connects to the addresses that were checked', async () => {
     const sourceUrl = 'https://code.example/team/oracle.git';
     const resolve = resolver(['93.184.216.34', '2606:2800:21f::1']);
     await expect(sourceAddress(sourceUrl, false, resolve)).resolves.toEqual({
@@ -108,11 +108,21 @@ describe('the address of a source', () => {
   });
 
   test('is refused if any address of its host is in a private network', async () => {
-    for (const inside of ['127.0.0.1', '10.1.2.3', '169.254.169.254', '::1', 'fd00::1', '::ffff:10.0.0.1']) {
-      const resolve = resolver(['93.184.216.34', inside]);
-      await expect(sourceAddress('https://code.example/a', false, resolve), inside).rejects.toMatchObject({
+    for (const privateAddress of [
+      '127.0.0.1',
+      '10.1.2.3',
+      '169.254.169.254',
+      '::1',
+      'fd00::1',
+      '::ffff:10.0.0.1',
+    ]) {
+      const resolve = resolver(['93.184.216.34', privateAddress]);
+      await expect(
+        sourceAddress('https://code.example/a', false, resolve),
+        privateAddress,
+      ).rejects.toMatchObject({
         code: 'SOURCE_REFUSED',
-        message: expect.stringContaining(inside),
+        message: expect.stringContaining(privateAddress),
       });
     }
     expect(
@@ -123,14 +133,14 @@ describe('the address of a source', () => {
     expect(['1.1.1.1', '172.32.0.1', '2a00:1450::1'].map(isPublic)).toEqual([true, true, true]);
   });
 
-  test('may have a port and any host if the auditor named it, but stays https', async () => {
+  test('may have a port and any host if the auditor named it, but must be https', async () => {
     await expect(sourceAddress('https://localhost:8443/a', true)).resolves.toMatchObject({
       resolved: undefined,
     });
     await expect(sourceAddress('http://localhost/a', true)).rejects.toBeInstanceOf(UsageError);
   });
 
-  test('that no DNS server here resolves is not a difference', async () => {
+  test('is not a difference if its host can not be resolved', async () => {
     expect(await findCode(sourceAddress('https://code.example/a', false, resolver([])))).toBe(
       'NOT_FULLY_CHECKED',
     );
@@ -139,7 +149,7 @@ describe('the address of a source', () => {
 
 describe('a commit', () => {
   test('is written unchanged, without its ancestors and other branches', async () => {
-    const from = repository();
+    const from = createRepository();
     const before = from.writeCommit({ 'app.ts': 'before', 'secret.txt': 'of before' });
     const files = {
       'app.ts': 'now\r\n',
@@ -148,7 +158,7 @@ describe('a commit', () => {
     };
     const commit = from.writeCommit(files, { parent: before });
     from.writeCommit({ 'other.ts': 'other' }, { branch: 'other' });
-    const { folder, files: written, omitted } = await take(from, commit);
+    const { folder, files: written, omitted } = await fetchAndWrite(from, commit);
     expect([written, omitted]).toEqual([3, []]);
     // No attribute has changed the line endings.
     expect(readFileSync(join(folder, 'app.ts'), 'utf8')).toBe('now\r\n');
@@ -162,15 +172,15 @@ describe('a commit', () => {
   });
 
   test('that the repository does not have is missing', async () => {
-    const from = repository();
+    const from = createRepository();
     from.writeCommit({ a: 'a' });
-    expect(await findCode(take(from, '1'.repeat(40)))).toBe('COMMIT_MISSING');
+    expect(await findCode(fetchAndWrite(from, '1'.repeat(40)))).toBe('COMMIT_MISSING');
     const tree = from.writeTree({ a: 'a' });
-    expect(await findCode(take(from, tree))).toBe('COMMIT_MISSING');
+    expect(await findCode(fetchAndWrite(from, tree))).toBe('COMMIT_MISSING');
   });
 
-  test('is on a branch, or was once: a branch that moved points to another commit', async () => {
-    const from = repository();
+  test('must be on a branch: a commit that a branch has left is refused, even if the host still serves it', async () => {
+    const from = createRepository();
     const address = { url: server.formatUrl(from), resolved: undefined };
     const first = from.writeCommit({ a: '1' });
     const second = from.writeCommit({ a: '2' }, { parent: first });
@@ -179,11 +189,11 @@ describe('a commit', () => {
     await checkOnBranch(address, createRequest(replaced));
     expect(await findCode(checkOnBranch(address, createRequest(second)))).toBe('COMMIT_NOT_ON_BRANCH');
     // The host still serves the commit.
-    expect((await take(from, second)).files).toBe(1);
+    expect((await fetchAndWrite(from, second)).files).toBe(1);
   });
 
   test('of a clone on this machine is read without its settings, and its objects must match their hashes', async () => {
-    const from = repository();
+    const from = createRepository();
     from.configure('core.fsmonitor', 'touch /tmp/never');
     from.configure('core.alternateRefsCommand', 'touch /tmp/never');
     const commit = from.writeCommit({ a: 'a' });
@@ -191,21 +201,23 @@ describe('a commit', () => {
     const opened = await openClone(from.folder, request);
     expect((await writeTree(opened, commit, join(request.work, 'tree'))).files).toBe(1);
 
-    const otherRepository = repository();
+    const otherRepository = createRepository();
     const blob = otherRepository.blob('honest');
-    const lying = otherRepository.writeCommit({ a: { mode: '100644', id: blob } });
+    const lyingCommit = otherRepository.writeCommit({ a: { mode: '100644', id: blob } });
     rmSync(join(otherRepository.folder, 'objects', blob.slice(0, 2), blob.slice(2)));
     otherRepository.put(blob, Buffer.from('blob 6\0liar!!'));
-    const otherRequest = createRequest(lying);
+    const otherRequest = createRequest(lyingCommit);
     const clone = await openClone(otherRepository.folder, otherRequest);
-    expect(await findCode(writeTree(clone, lying, join(otherRequest.work, 'tree')))).toBe('SOURCE_UNSAFE');
-    await expect(openClone(root, createRequest(lying))).rejects.toBeInstanceOf(UsageError);
+    expect(await findCode(writeTree(clone, lyingCommit, join(otherRequest.work, 'tree')))).toBe(
+      'SOURCE_UNSAFE',
+    );
+    await expect(openClone(root, createRequest(lyingCommit))).rejects.toBeInstanceOf(UsageError);
   });
 });
 
 describe('a hostile repository', () => {
-  test('gets no link and no submodule written', async () => {
-    const from = repository();
+  test('can not write links and submodules', async () => {
+    const from = createRepository();
     const commit = from.writeCommit({
       'app.ts': 'app',
       out: { mode: '120000', id: from.blob('/etc') },
@@ -214,7 +226,7 @@ describe('a hostile repository', () => {
       device: { mode: '20000', id: from.blob('') },
       '.gitmodules': '[submodule "module"]\n\tpath = module\n\turl = ext::sh -c "touch /tmp/never"\n',
     });
-    const { omitted, folder } = await take(from, commit);
+    const { omitted, folder } = await fetchAndWrite(from, commit);
     expect(omitted).toEqual([
       { path: 'device', kind: 'of an unknown kind' },
       { path: 'lib/passwd', kind: 'a link' },
@@ -225,9 +237,9 @@ describe('a hostile repository', () => {
   });
 
   test.each(['..', '.', '.git', '.GIT', 'a\u001b[2J', 'a\nb', 'a/../../b', '\xff\xfe'])(
-    'has no file of the name %j',
+    'can not write a file with the name %j',
     async (name) => {
-      const from = repository();
+      const from = createRepository();
       const entry = Buffer.concat([
         Buffer.from(`100644 `),
         Buffer.from(name, name.startsWith('\xff') ? 'latin1' : 'utf8'),
@@ -236,13 +248,13 @@ describe('a hostile repository', () => {
       ]);
       const commit = from.commit(from.object('tree', entry));
       // git itself refuses some of these names.
-      expect(['SOURCE_UNSAFE', 'NOT_FULLY_CHECKED']).toContain(await findCode(take(from, commit)));
+      expect(['SOURCE_UNSAFE', 'NOT_FULLY_CHECKED']).toContain(await findCode(fetchAndWrite(from, commit)));
       expect(existsSync(join(root, 'b'))).toBe(false);
     },
   );
 
-  test('has no file twice, and no tree that is cut off', async () => {
-    const from = repository();
+  test('is refused if a tree lists a file twice, or is cut off', async () => {
+    const from = createRepository();
     const id = from.blob('x');
     const twice = from.commit(
       from.tree([
@@ -250,8 +262,8 @@ describe('a hostile repository', () => {
         ['100644', 'a', id],
       ]),
     );
-    expect(await findCode(take(from, twice))).toBe('SOURCE_UNSAFE');
-    const cut = repository();
+    expect(await findCode(fetchAndWrite(from, twice))).toBe('SOURCE_UNSAFE');
+    const cut = createRepository();
     const request = createRequest(cut.commit(cut.object('tree', Buffer.from('100644 a\0short'))));
     const opened = await openClone(cut.folder, request);
     expect(await findCode(writeTree(opened, request.commit, join(request.work, 'tree')))).toBe(
@@ -259,26 +271,26 @@ describe('a hostile repository', () => {
     );
   });
 
-  test('is read up to a number of bytes, which limits both the packed and the unpacked ones', async () => {
+  test('is read up to a limit of bytes, both packed and unpacked', async () => {
     const limits = { ...LIMITS, bytes: 1_000_000 };
-    const large = repository();
-    expect(await findCode(take(large, large.writeCommit({ a: randomBytes(5_000_000) }), limits))).toBe(
-      'SOURCE_TOO_LARGE',
-    );
-    const bomb = repository();
+    const large = createRepository();
+    expect(
+      await findCode(fetchAndWrite(large, large.writeCommit({ a: randomBytes(5_000_000) }), limits)),
+    ).toBe('SOURCE_TOO_LARGE');
+    const bomb = createRepository();
     const commit = bomb.writeCommit({ a: Buffer.alloc(60_000_000) });
-    expect(await findCode(take(bomb, commit, limits))).toBe('SOURCE_TOO_LARGE');
+    expect(await findCode(fetchAndWrite(bomb, commit, limits))).toBe('SOURCE_TOO_LARGE');
   });
 
-  test('is read up to a number of files, also if few trees make many files', async () => {
-    const many = repository();
+  test('is read up to a limit of files, even if a few trees contain each other many times', async () => {
+    const many = createRepository();
     const id = many.blob('x');
     const entries = Array.from({ length: 1_001 }, (_, index) => ['100644', `f${index}`, id] as const);
     const sorted = [...entries].sort(([, a], [, b]) => (a < b ? -1 : 1));
-    expect(await findCode(take(many, many.commit(many.tree(sorted)), { ...LIMITS, files: 1_000 }))).toBe(
-      'SOURCE_TOO_LARGE',
-    );
-    const bomb = repository();
+    expect(
+      await findCode(fetchAndWrite(many, many.commit(many.tree(sorted)), { ...LIMITS, files: 1_000 })),
+    ).toBe('SOURCE_TOO_LARGE');
+    const bomb = createRepository();
     let tree = bomb.writeTree({ a: 'x' });
     for (let depth = 0; depth < 12; depth += 1) {
       tree = bomb.tree([...'0123456789'].map((name) => ['40000', name, tree] as const));
@@ -289,23 +301,23 @@ describe('a hostile repository', () => {
     expect(await findCode(writeTree(opened, commit, join(request.work, 'tree')))).toBe('SOURCE_TOO_LARGE');
   });
 
-  test('is not waited for, and is not followed to another address', async () => {
-    const from = repository();
+  test('has a time limit, and its redirects are not followed', async () => {
+    const from = createRepository();
     const commit = from.writeCommit({ a: 'a' });
     server.answer = () => true;
-    expect(await findCode(take(from, commit, { ...LIMITS, ms: 300 }))).toBe('SOURCE_TOO_LARGE');
+    expect(await findCode(fetchAndWrite(from, commit, { ...LIMITS, ms: 300 }))).toBe('SOURCE_TOO_LARGE');
     const before = server.requests.length;
     server.answer = (_request, response) => {
       response.writeHead(302, { location: `${server.formatUrl(from)}/elsewhere` }).end();
       return true;
     };
-    expect(await findCode(take(from, commit))).toBe('NOT_FULLY_CHECKED');
+    expect(await findCode(fetchAndWrite(from, commit))).toBe('NOT_FULLY_CHECKED');
     expect(server.requests.slice(before).filter((line) => line.includes('elsewhere'))).toEqual([]);
     server.answer = undefined;
   });
 
-  test('sees nothing of this machine: neither credentials nor settings, and runs no helper', async () => {
-    const from = repository();
+  test('gets no credentials or settings of this machine, and starts no helper', async () => {
+    const from = createRepository();
     const commit = from.writeCommit({ a: 'a' });
     const home = join(root, 'home');
     mkdirSync(home);
@@ -336,19 +348,19 @@ describe('for a commit from elsewhere, the repository that the config names', ()
     askNamedRepository(url, createRequest(commit), async () => ({ url, resolved: undefined }));
 
   test('is reported to have the commit or to lack it', async () => {
-    const named = repository();
-    const commit = named.writeCommit({ 'app.ts': 'here' });
-    const url = server.formatUrl(named);
+    const namedRepository = createRepository();
+    const commit = namedRepository.writeCommit({ 'app.ts': 'here' });
+    const url = server.formatUrl(namedRepository);
     expect(await ask(url, commit)).toMatch(/, has the commit on a branch or a tag$/);
-    const elsewhere = repository().writeCommit({ 'app.ts': 'elsewhere' });
-    expect(await ask(url, elsewhere)).toMatch(/, LACKS the commit: no branch and no tag contains it/);
+    const foreignCommit = createRepository().writeCommit({ 'app.ts': 'elsewhere' });
+    expect(await ask(url, foreignCommit)).toMatch(/, LACKS the commit: no branch and no tag contains it/);
   });
 
-  test('is not asked if an audit would refuse its address; the report says so, also if it does not answer', async () => {
-    const named = repository();
-    const commit = named.writeCommit({ 'app.ts': 'here' });
+  test('is not asked if an audit would refuse its address; the report says this, or that it does not answer', async () => {
+    const namedRepository = createRepository();
+    const commit = namedRepository.writeCommit({ 'app.ts': 'here' });
     const before = server.requests.length;
-    const text = await askNamedRepository(server.formatUrl(named), createRequest(commit));
+    const text = await askNamedRepository(server.formatUrl(namedRepository), createRequest(commit));
     expect(text).toMatch(/^It is not known whether .* has the commit: .* names a port/);
     expect(server.requests.length).toBe(before);
     expect(await ask('https://localhost:9/a', commit)).toMatch(

@@ -39,7 +39,7 @@ export class TestRepository {
     return id;
   }
 
-  /** Writes an object under an id. @param bytes its content with the header, whose hash may be another one */
+  /** Writes an object under an id. @param bytes content with the header, whose hash may differ from the id */
   put(id: string, bytes: Uint8Array): void {
     const file = join(this.folder, 'objects', id.slice(0, 2), id.slice(2));
     mkdirSync(dirname(file), { recursive: true });
@@ -114,7 +114,7 @@ export function filesIn(folder: string): Record<string, Buffer> {
 /** Serves `git http-backend` behind https. */
 export class GitServer {
   readonly #server: Server;
-  /** Path of the certificate's authority, for GIT_SSL_CAINFO. */
+  /** Path of the certificate of the authority that git must trust, for GIT_SSL_CAINFO. */
   readonly authority: string;
   /** Method and path of each request. */
   readonly requests: string[] = [];

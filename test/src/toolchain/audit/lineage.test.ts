@@ -1,5 +1,5 @@
 /**
- * Lineages as an honest node lists them. A node that contradicts itself is never believed.
+ * An audit reads lineages from a node, and does not believe a node that contradicts itself.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,35 +19,35 @@ const [A1, A2, A3, H1, H2, H3, D1, D2] = ['a', 'b', 'c', 'd', 'e', 'f', '7', '8'
 ];
 
 let node: LoopbackNode;
-let real: Chain;
+let honestChain: Chain;
 beforeAll(async () => {
   node = await LoopbackNode.start(createRoot(new Date()).certificate);
-  real = new Chain({ 'rpc-url': node.url }, {});
+  honestChain = new Chain({ 'rpc-url': node.url }, {});
   const modules = [...(await new Compiler(chooseFramework({}), { network: undefined }).enclave()).values()];
-  const put = (version: string, original: string, dependencies: string[]) =>
+  const putPackage = (version: string, original: string, dependencies: string[]) =>
     node.ledger.packages.set(version, { original, modules, dependencies });
-  put(D1, D1, []);
-  put(D2, D1, []);
-  put(H1, H1, []);
-  put(H2, H1, [D1]);
-  put(H3, H1, [D2]);
-  put(A1, A1, [H2]);
-  put(A2, A1, [H3, D2]);
-  put(A3, A1, [H3, D2]);
+  putPackage(D1, D1, []);
+  putPackage(D2, D1, []);
+  putPackage(H1, H1, []);
+  putPackage(H2, H1, [D1]);
+  putPackage(H3, H1, [D2]);
+  putPackage(A1, A1, [H2]);
+  putPackage(A2, A1, [H3, D2]);
+  putPackage(A3, A1, [H3, D2]);
 });
 afterAll(() => node.close());
 
 type Answer = Partial<GrpcTypes.Package>;
 
-/** Returns the node with other answers about packages. */
-function lying({
+/** Returns a chain whose node changes its answers about packages. */
+function createLyingChain({
   list = (versions) => versions,
   describe: change = (answer) => answer,
 }: {
   readonly list?: (versions: GrpcTypes.PackageVersion[]) => GrpcTypes.PackageVersion[];
   readonly describe?: (answer: GrpcTypes.Package) => Answer | undefined;
 }): Chain {
-  const { movePackageService: service, core } = real.client;
+  const { movePackageService: service, core } = honestChain.client;
   const movePackageService = {
     async listPackageVersions(request: { packageId: string; pageToken?: Uint8Array }) {
       const { response } = await service.listPackageVersions({ packageId: request.packageId });
@@ -69,12 +69,12 @@ const listVersions = async (chain: Chain, version = A2) =>
   (await new Lineages(chain).of(version)).map(({ id: versionId }) => versionId);
 
 describe('a lineage', () => {
-  test('is that of the original id, from any version and over all pages', async () => {
-    expect(await listVersions(real)).toEqual([A1, A2, A3]);
-    expect(await listVersions(lying({}))).toEqual([A1, A2, A3]);
+  test('has all versions of the package from all pages, whatever version is asked for', async () => {
+    expect(await listVersions(honestChain)).toEqual([A1, A2, A3]);
+    expect(await listVersions(createLyingChain({}))).toEqual([A1, A2, A3]);
   });
 
-  const lies: Record<string, Parameters<typeof lying>[0]> = {
+  const lies: Record<string, Parameters<typeof createLyingChain>[0]> = {
     'has a gap': { list: (all) => all.filter(({ version }) => version !== 2n) },
     'lacks the first version': { list: (all) => all.slice(1) },
     'ends before the version that was asked for': { list: (all) => all.slice(0, 1) },
@@ -97,20 +97,22 @@ describe('a lineage', () => {
     },
   };
   test.each(Object.entries(lies))('that %s is not believed', async (_, lie) => {
-    await expect(listVersions(lying(lie))).rejects.toMatchObject({ code: 'NOT_FULLY_CHECKED' });
+    await expect(listVersions(createLyingChain(lie))).rejects.toMatchObject({ code: 'NOT_FULLY_CHECKED' });
   });
 
   test('of more versions than an audit reads is not read', async () => {
     const list = (all: GrpcTypes.PackageVersion[]) =>
       Array.from({ length: 1001 }, (_, index) => ({ ...all[0], version: BigInt(index + 1) }));
-    await expect(listVersions(lying({ list }))).rejects.toMatchObject({ code: 'NOT_FULLY_CHECKED' });
+    await expect(listVersions(createLyingChain({ list }))).rejects.toMatchObject({
+      code: 'NOT_FULLY_CHECKED',
+    });
   });
 
-  test('of a node that does not answer is not a finding', async () => {
+  test('fails with the error of the node if the node does not answer', async () => {
     node.faults.set('GetPackage', 'reset');
-    await expect(listVersions(real)).rejects.toMatchObject({ code: 'SUI_NODE_UNREACHABLE' });
+    await expect(listVersions(honestChain)).rejects.toMatchObject({ code: 'SUI_NODE_UNREACHABLE' });
     node.faults.set('GetPackage', { status: 'UNIMPLEMENTED', message: '' });
-    await expect(listVersions(real)).rejects.toMatchObject({ code: 'NOT_FULLY_CHECKED' });
+    await expect(listVersions(honestChain)).rejects.toMatchObject({ code: 'NOT_FULLY_CHECKED' });
     node.faults.clear();
   });
 });
@@ -119,8 +121,8 @@ describe('the dependencies', () => {
   const contracts = (chain: Chain, application = A1) =>
     readContracts({ enclavePackage: D1, application: `${application}::weather::WEATHER` }, chain);
 
-  test('begin with the lowest version that one of the application can run with', async () => {
-    const all = await new Lineages(real).dependencies(await new Lineages(real).of(A1));
+  test('begin with the lowest version that any version of the application can run with', async () => {
+    const all = await new Lineages(honestChain).dependencies(await new Lineages(honestChain).of(A1));
     const from = new Map(all.map(({ lineage: [{ original }], from: first }) => [original, first]));
     // Version 1 of the application runs with version 2 of the helper, which runs with version 1 of its own
     // dependency.
@@ -130,7 +132,7 @@ describe('the dependencies', () => {
         [D1, 1],
       ]),
     );
-    const { dependencies } = await contracts(real);
+    const { dependencies } = await contracts(honestChain);
     expect(dependencies.map(({ lineage: [{ original }] }) => original)).toEqual([H1]);
   });
 
@@ -139,7 +141,7 @@ describe('the dependencies', () => {
       ...description,
       linkage: description.linkage.map((entry) => ({ ...entry, upgradedId: H1 })),
     });
-    const { fault, application } = await contracts(lying({ describe }));
+    const { fault, application } = await contracts(createLyingChain({ describe }));
     expect(fault).toMatchObject({ code: 'NOT_FULLY_CHECKED' });
     expect(application).toHaveLength(3);
   });
@@ -156,8 +158,10 @@ describe('the dependencies', () => {
     const weatherId = id('9');
     const modules = compiled.map(({ bytes }) => bytes);
     node.ledger.packages.set(weatherId, { original: weatherId, modules, dependencies: [D1] });
-    expect((await contracts(real, weatherId)).fault).toBeNull();
+    expect((await contracts(honestChain, weatherId)).fault).toBeNull();
     const describe = (description: GrpcTypes.Package) => ({ ...description, linkage: [] });
-    await expect(contracts(lying({ describe }), weatherId)).rejects.toThrow(`refers to the package ${D1}`);
+    await expect(contracts(createLyingChain({ describe }), weatherId)).rejects.toThrow(
+      `refers to the package ${D1}`,
+    );
   });
 });

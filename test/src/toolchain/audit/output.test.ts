@@ -25,7 +25,7 @@ function run(code: string, asJson = false) {
 /** Output without the control characters that a terminal would obey. */
 const PLAIN = /^[\n\x20-\x7e…]*$/;
 
-test('the texts of the command are bounded in lines and in their length', () => {
+test('the texts of the command are limited in lines and length', () => {
   const { status, stdout, stderr } = run(
     "io.log('a\\n'.repeat(5000) + ESC); io.error(ESC + 'x'.repeat(9999))",
   );
@@ -36,7 +36,7 @@ test('the texts of the command are bounded in lines and in their length', () => 
   expect(stderr).toMatch(/^\\u\{1b\}.{1990,2000}…\n$/);
 });
 
-test('a document of JSON is whole', () => {
+test('a JSON document is printed whole', () => {
   const { stdout } = run("io.log(JSON.stringify('x'.repeat(99999)))", true);
   expect(JSON.parse(stdout)).toHaveLength(99_999);
 });
@@ -76,7 +76,7 @@ test.each([
   ],
   ['of the command itself', 'throw new Error(ESC)'],
   ['that is not an Error', 'throw ESC'],
-])('an error %s ends without a verdict, and not as a difference', (_what, code) => {
+])('an error %s ends the process without a verdict, and is not a difference', (_what, code) => {
   for (const asJson of [false, true]) {
     const { status, stdout, stderr } = run(code, asJson);
     expect(status).toBe(2);

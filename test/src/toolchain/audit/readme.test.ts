@@ -13,7 +13,7 @@ const rows = section
   .slice(2)
   .map((line) => line.slice(2, -2).split(' | '));
 
-test('each lie is a test, and has a code', () => {
+test('each row names a test and a code that exist', () => {
   const files = globSync(['test/src/toolchain/audit/*.test.ts', 'test/e2e/audit/*.audit.ts'], { cwd: ROOT });
   const tests = files.map(read).join('\n');
   expect(rows.filter(([, , , title]) => !tests.includes(`'${title}'`))).toEqual([]);

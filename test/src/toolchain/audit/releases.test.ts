@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 
 // After a change of either, run: npm test -- test/src/toolchain/audit/releases.test.ts -u
-test('the release of this program is its move/enclave and move/feed', () => {
+test('the release of this program consists of its move/enclave and move/feed', () => {
   expect(ownRelease('this', releaseModules, feedModules)).toMatchInlineSnapshot(`
     {
       "feed": {
@@ -60,12 +60,12 @@ describe('a release', () => {
     expect(feedModulesIn(releaseModules, [release, older])).toEqual([]);
   });
 
-  test('in the list has a name and modules of its own', () => {
+  test('in the list has a unique name, and the modules of enclave and feed', () => {
     expect(new Set(RELEASES.map(({ name }) => name)).size).toBe(RELEASES.length);
     // A release without modules would match every package.
-    const lacks = RELEASES.filter(
+    const incompleteReleases = RELEASES.filter(
       ({ modules, feed }) => modules['enclave'] === undefined || feed['feed'] === undefined,
     );
-    expect(lacks).toEqual([]);
+    expect(incompleteReleases).toEqual([]);
   });
 });

@@ -10,7 +10,7 @@ import { BOUNDS, type Bounds } from '../../../../src/toolchain/audit/apart.ts';
 import { checkVersion, programLine, readSource } from '../../../../src/toolchain/audit/source.ts';
 import { readSourceApart } from '../../../../src/toolchain/audit/source_process.ts';
 import type { Omitted } from '../../../../src/toolchain/audit/tree.ts';
-import { created, FRAMEWORK, framework, type Packages, ROOT } from './applications.ts';
+import { createdFiles, FRAMEWORK, type Packages, ROOT, weatherFiles } from './applications.ts';
 import type { Files } from './git_server.ts';
 
 function writeFolder(files: Files): string {
@@ -23,8 +23,8 @@ function writeFolder(files: Files): string {
   return folder;
 }
 
-function read(files: Files, { folder = '', omitted = [] as Omitted[], own: ownFramework = FRAMEWORK } = {}) {
-  return readSource({ folder: writeFolder(files), files: 0, bytes: 0, omitted }, folder, ownFramework);
+function read(files: Files, { folder = '', omitted = [] as Omitted[], framework = FRAMEWORK } = {}) {
+  return readSource({ folder: writeFolder(files), files: 0, bytes: 0, omitted }, folder, framework);
 }
 
 function catchCode(action: () => unknown): string {
@@ -36,11 +36,11 @@ function catchCode(action: () => unknown): string {
   }
 }
 
-const withLock = (change: (packages: Packages) => void) => created('price', change);
+const withLock = (change: (packages: Packages) => void) => createdFiles('price', change);
 
 describe('an application in a repository of its own', () => {
   test('provides its files, its settings and its packages; everything else comes from the auditor', () => {
-    const source = read(created());
+    const source = read(createdFiles());
     expect(source).toMatchObject({
       name: 'price',
       appDir: 'src/apps/price',
@@ -56,7 +56,7 @@ describe('an application in a repository of its own', () => {
 
   test('may be in a folder of its repository', () => {
     const files = Object.fromEntries(
-      Object.entries(created()).map(([path, file]) => [`apps/a/${path}`, file]),
+      Object.entries(createdFiles()).map(([path, file]) => [`apps/a/${path}`, file]),
     );
     expect(read(files, { folder: 'apps/a' }).name).toBe('price');
     for (const folder of [
@@ -77,23 +77,23 @@ describe('an application in a repository of its own', () => {
     }
   });
 
-  test('has no link or submodule among the sources of an image or a contract', () => {
-    const at = (path: string): Omitted[] => [{ path, kind: 'a link' }];
+  test('is refused with a link or submodule among the sources of an image or a contract', () => {
+    const omitLink = (path: string): Omitted[] => [{ path, kind: 'a link' }];
     for (const path of ['lib', 'lib/passwd', 'server.env', 'move/price/sources/a.move']) {
       expect(
-        catchCode(() => read(created(), { omitted: at(path) })),
+        catchCode(() => read(createdFiles(), { omitted: omitLink(path) })),
         path,
       ).toBe('SOURCE_UNSAFE');
     }
     for (const path of ['test/fixture', '.github/a', 'node_modules']) {
       expect(
-        catchCode(() => read(created(), { omitted: at(path) })),
+        catchCode(() => read(createdFiles(), { omitted: omitLink(path) })),
         path,
       ).toBe('done');
     }
   });
 
-  test('is of the version of the framework that this program has', () => {
+  test('must have the framework version of this program; the error has the command for another version', () => {
     const source = { url: '', commit: '', folder: '', measurementsSha256: '' };
     checkVersion({ ...source, frameworkVersion: FRAMEWORK.version }, FRAMEWORK);
     const message = (frameworkVersion: string) => {
@@ -117,24 +117,27 @@ describe('an application in a repository of its own', () => {
     expect([hostile.includes('npm exec'), hostile.includes('\u001b')]).toEqual([false, false]);
   });
 
-  const foreign = { version: FRAMEWORK.version, integrity: `sha512-${'Z'.repeat(86)}==` };
+  const foreignPackage = { version: FRAMEWORK.version, integrity: `sha512-${'Z'.repeat(86)}==` };
   test.each<[string, Packages]>([
-    ['another digest', { 'node_modules/sui-enclave-server': foreign }],
-    ['a second one below a package', { 'node_modules/valibot/node_modules/sui-enclave-server': foreign }],
-    ['another library', { 'node_modules/sui-enclave': foreign }],
-  ])('has the framework that this program knows, not %s', (_name, change) => {
+    ['the server with another digest', { 'node_modules/sui-enclave-server': foreignPackage }],
+    [
+      'a second server below a package',
+      { 'node_modules/valibot/node_modules/sui-enclave-server': foreignPackage },
+    ],
+    ['the library with another digest', { 'node_modules/sui-enclave': foreignPackage }],
+  ])('is refused if its lock file has %s', (_name, change) => {
     expect(catchCode(() => read(withLock((packages) => void Object.assign(packages, change))))).toBe(
       'FRAMEWORK_UNKNOWN',
     );
   });
 
-  test('must have a framework', () => {
+  test('is refused if its lock file lacks the server', () => {
     const without = withLock((packages) => void delete packages['node_modules/sui-enclave-server']);
     expect(catchCode(() => read(without))).toBe('FRAMEWORK_UNKNOWN');
   });
 
-  test('is audited with the installed program, since a clone knows no package of the framework', () => {
-    expect(catchCode(() => read(created(), { own: { ...FRAMEWORK, packages: {} } }))).toBe(
+  test('is refused by a clone, which does not know the digests of the framework’s packages', () => {
+    expect(catchCode(() => read(createdFiles(), { framework: { ...FRAMEWORK, packages: {} } }))).toBe(
       'FRAMEWORK_UNKNOWN',
     );
   });
@@ -142,50 +145,46 @@ describe('an application in a repository of its own', () => {
   const sha = `sha512-${'A'.repeat(86)}==`;
   const lockEntry = { version: '1.0.0', integrity: sha };
   test.each<[string, string, object]>([
-    ['of git', 'node_modules/a', { ...lockEntry, resolved: 'git+ssh://git@code.example/a.git#abc' }],
-    ['of an address', 'node_modules/a', { ...lockEntry, resolved: 'https://evil.example/a.tgz' }],
-    ['of http', 'node_modules/a', { ...lockEntry, resolved: 'http://registry.example/a/-/a-1.0.0.tgz' }],
+    ['from git', 'node_modules/a', { ...lockEntry, resolved: 'git+ssh://git@code.example/a.git#abc' }],
+    ['from any URL', 'node_modules/a', { ...lockEntry, resolved: 'https://evil.example/a.tgz' }],
+    ['from http', 'node_modules/a', { ...lockEntry, resolved: 'http://registry.example/a/-/a-1.0.0.tgz' }],
     [
-      'of another package',
+      'from the URL of another package',
       'node_modules/a',
       { ...lockEntry, resolved: 'https://registry.example/b/-/b-1.0.0.tgz' },
     ],
     [
-      'of a malformed address',
+      'from a malformed URL',
       'node_modules/a',
       { ...lockEntry, resolved: 'https://registry.example/%zz/a.tgz' },
     ],
-    ['of a file', 'node_modules/a', { ...lockEntry, resolved: 'file:../a.tgz' }],
+    ['from a file', 'node_modules/a', { ...lockEntry, resolved: 'file:../a.tgz' }],
     ['that is a link', 'node_modules/a', { link: true, resolved: '../..' }],
     ['that is a link to the framework', 'node_modules/sui-enclave-server', { link: true, resolved: 'fork' }],
     ['under another name', 'node_modules/a', { ...lockEntry, name: 'b' }],
     ['in another package', 'node_modules/a', { ...lockEntry, inBundle: true }],
-    ['with others in it', 'node_modules/a', { ...lockEntry, bundleDependencies: ['b'] }],
+    ['with other packages in it', 'node_modules/a', { ...lockEntry, bundleDependencies: ['b'] }],
     ['without a digest', 'node_modules/a', { version: '1.0.0' }],
     ['with SHA-1', 'node_modules/a', { version: '1.0.0', integrity: 'sha1-AAAAAAAAAAAAAAAAAAAAAAAAAAA=' }],
     ['with a choice of digests', 'node_modules/a', { ...lockEntry, integrity: `${sha} sha1-AAAA` }],
-    [
-      'with an address for a version',
-      'node_modules/a',
-      { ...lockEntry, version: 'https://evil.example/a.tgz' },
-    ],
+    ['with a URL as its version', 'node_modules/a', { ...lockEntry, version: 'https://evil.example/a.tgz' }],
     ['with a range', 'node_modules/a', { ...lockEntry, version: '^1.0.0' }],
-    ['with an option for a version', 'node_modules/a', { ...lockEntry, version: '--script-shell=sh' }],
-    ['out of the folder', 'node_modules/../../../etc', lockEntry],
-    ['out of the folder, further down', 'node_modules/a/node_modules/..', lockEntry],
+    ['with an option as its version', 'node_modules/a', { ...lockEntry, version: '--script-shell=sh' }],
+    ['outside of the folder', 'node_modules/../../../etc', lockEntry],
+    ['outside of the folder, by a deeper path', 'node_modules/a/node_modules/..', lockEntry],
     ['at an absolute path', '/etc', lockEntry],
-    ['with an option for a name', 'node_modules/--globalconfig', lockEntry],
+    ['with an option as its name', 'node_modules/--globalconfig', lockEntry],
     ['of a workspace', 'packages/a', { version: '1.0.0' }],
     ['with a control character', 'node_modules/a\u001b', lockEntry],
-    ['with a name of every object', 'constructor', lockEntry],
-  ])('has no package %s, whether it is used or not', (_name, path, entry) => {
+    ['with the name of a property that every object has', 'constructor', lockEntry],
+  ])('is refused with a package %s, even if nothing uses the package', (_name, path, entry) => {
     const files = withLock((packages) => {
       packages[path] = { ...entry };
     });
     expect(catchCode(() => read(files))).toBe('LOCK_UNTRUSTED');
   });
 
-  test('may have the framework at an address of no host, as create-sui-enclave --from writes it', () => {
+  test('may have the framework at a URL whose host does not exist, as create-sui-enclave --from writes it', () => {
     const files = withLock((packages) => {
       const { version } = FRAMEWORK;
       for (const name of ['sui-enclave', 'sui-enclave-server', 'sui-enclave-cli']) {
@@ -218,8 +217,8 @@ describe('an application in a repository of its own', () => {
     '[]',
     '{"lockfileVersion": 1, "dependencies": {}}',
     '{"lockfileVersion": 3, "packages": {"": 1}}',
-  ])('has a lock file of npm: %s', (text) =>
-    expect(catchCode(() => read({ ...created(), 'package-lock.json': text }))).toBe('LOCK_UNTRUSTED'),
+  ])('is refused with an invalid lock file: %s', (text) =>
+    expect(catchCode(() => read({ ...createdFiles(), 'package-lock.json': text }))).toBe('LOCK_UNTRUSTED'),
   );
 
   test('does not build with an invalid app.yaml, server.env or package.json', () => {
@@ -227,23 +226,23 @@ describe('an application in a repository of its own', () => {
       ['app.yaml', 'name: price\nendpoints: ['],
       ['app.yaml', 'endpoints: []\nsecrets: []'],
       ['server.env', 'NOT A SETTING'],
-      ['app.yaml', `${created()['app.yaml']}# ${'x'.repeat(65_536)}`],
+      ['app.yaml', `${createdFiles()['app.yaml']}# ${'x'.repeat(65_536)}`],
       ['app.yaml', Array.from({ length: 50_000 }, (_, at) => `a${at}: 1`).join('\n')],
       ['server.env', `A=${'x'.repeat(1_000_000)}`],
     ] as const) {
       expect(
-        catchCode(() => read({ ...created(), [path]: text })),
+        catchCode(() => read({ ...createdFiles(), [path]: text })),
         text,
       ).toBe('SOURCE_INVALID');
     }
   });
 });
 
-test('an application has the folders that its app.yaml names in the commit', () => {
-  const yaml = `${created()['app.yaml']}files: [public]\n`;
-  const files = { ...created(), 'app.yaml': yaml, 'public/index.html': '<p>' };
+test('the commit must have the folders that app.yaml names', () => {
+  const yaml = `${createdFiles()['app.yaml']}files: [public]\n`;
+  const files = { ...createdFiles(), 'app.yaml': yaml, 'public/index.html': '<p>' };
   expect(read(files).manifest.files).toEqual(['public']);
-  expect(catchCode(() => read({ ...created(), 'app.yaml': yaml }))).toBe('SOURCE_INVALID');
+  expect(catchCode(() => read({ ...createdFiles(), 'app.yaml': yaml }))).toBe('SOURCE_INVALID');
   expect(catchCode(() => read({ ...files, 'public/.env': '' }))).toBe('SOURCE_INVALID');
   const omitted: Omitted[] = [{ path: 'public/passwd', kind: 'a link' }];
   expect(catchCode(() => read(files, { omitted }))).toBe('SOURCE_UNSAFE');
@@ -254,48 +253,48 @@ describe('the process that reads a commit', () => {
     const tree = { folder: writeFolder(files), files: 0, bytes: 0, omitted: [] };
     return await readSourceApart(tree, '', FRAMEWORK, bounds);
   };
-  const codeOfReading = async (files: Files, bounds?: Bounds) =>
+  const catchReadCode = async (files: Files, bounds?: Bounds) =>
     await readApart(files, bounds).then(
       () => 'done',
       ({ code, message }: { code?: string; message: string }) => code ?? message,
     );
 
   test('returns the same as a read in this process', async () => {
-    const files = created();
+    const files = createdFiles();
     const tree = { folder: writeFolder(files), files: 0, bytes: 0, omitted: [] };
     expect(await readSourceApart(tree, '', FRAMEWORK)).toEqual(readSource(tree, '', FRAMEWORK));
-    expect(await codeOfReading({ ...files, 'app.yaml': 'name: price' })).toBe('SOURCE_INVALID');
+    expect(await catchReadCode({ ...files, 'app.yaml': 'name: price' })).toBe('SOURCE_INVALID');
   });
 
   test('ends when YAML takes too long', async () => {
     const names = Array.from({ length: 20_000 }, (_, at) => at.toString(36)).join(',');
-    const files = { ...created(), 'app.yaml': `{${names.slice(0, 65_000)}}` };
-    expect(await codeOfReading(files, { ...BOUNDS, ms: 500 })).toBe('SOURCE_TOO_LARGE');
+    const files = { ...createdFiles(), 'app.yaml': `{${names.slice(0, 65_000)}}` };
+    expect(await catchReadCode(files, { ...BOUNDS, ms: 500 })).toBe('SOURCE_TOO_LARGE');
   });
 
   test.each([
     ['app.yaml', '['.repeat(60_000), 'SOURCE_INVALID'],
     ['app.yaml', `secrets: ${'{a: '.repeat(10_000)}`, 'SOURCE_INVALID'],
     ['package-lock.json', '['.repeat(3_000_000), 'LOCK_UNTRUSTED'],
-    ['package-lock.json', nested(1_000_000), 'SOURCE_TOO_LARGE'],
+    ['package-lock.json', createNestedLock(1_000_000), 'SOURCE_TOO_LARGE'],
   ])('refuses deep nesting with a code: %s', async (path, text, code) => {
-    expect(await codeOfReading({ ...created(), [path]: text })).toBe(code);
+    expect(await catchReadCode({ ...createdFiles(), [path]: text })).toBe(code);
   });
 });
 
 /** Returns a lock file whose root has nested values. */
-function nested(depth: number): string {
-  const lock = JSON.parse(String(created()['package-lock.json']));
+function createNestedLock(depth: number): string {
+  const lock = JSON.parse(String(createdFiles()['package-lock.json']));
   lock.packages[''].bundleDependencies = 0;
   const deep = `${'[['.repeat(depth)}${']]'.repeat(depth)}`;
   return JSON.stringify(lock).replace('"bundleDependencies":0', `"bundleDependencies":${deep}`);
 }
 
 describe('an application in a clone of the framework', () => {
-  const at = { folder: 'src/apps/weather' };
+  const options = { folder: 'src/apps/weather' };
 
-  test('is built with the auditor’s framework, of which the commit has every byte', () => {
-    const source = read(framework(), at);
+  test('is built with the auditor’s framework, which equals that of the commit byte for byte', () => {
+    const source = read(weatherFiles(), options);
     expect(source).toMatchObject({
       name: 'weather',
       isApart: false,
@@ -319,32 +318,32 @@ describe('an application in a clone of the framework', () => {
         text.replace(/("node_modules\/express": \{[^}]*?sha512-)./, '$1_').replace('sha512-_', 'sha512-Z'),
     ],
   ])('is refused if the state of its framework is not that of this program: %s', (path, change) => {
-    const before = String(framework()[path]);
+    const before = String(weatherFiles()[path]);
     expect(change(before)).not.toBe(before);
-    const files = { ...framework(), [path]: change(before) };
-    expect(catchCode(() => read(files, at))).toBe('FRAMEWORK_VERSION');
+    const files = { ...weatherFiles(), [path]: change(before) };
+    expect(catchCode(() => read(files, options))).toBe('FRAMEWORK_VERSION');
   });
 
   test('is refused if its framework has one file more or less', () => {
-    expect(catchCode(() => read({ ...framework(), 'src/service/more.ts': '' }, at))).toBe(
+    expect(catchCode(() => read({ ...weatherFiles(), 'src/service/more.ts': '' }, options))).toBe(
       'FRAMEWORK_VERSION',
     );
-    const { 'src/library/errors.ts': _gone, ...otherFiles } = framework();
-    expect(catchCode(() => read(otherFiles, at))).toBe('FRAMEWORK_VERSION');
+    const { 'src/library/errors.ts': _gone, ...otherFiles } = weatherFiles();
+    expect(catchCode(() => read(otherFiles, options))).toBe('FRAMEWORK_VERSION');
   });
 
-  test('has links to the packages of the clone alone', () => {
-    const lock = JSON.parse(String(framework()['package-lock.json']));
+  test('may have links only to packages of the clone', () => {
+    const lock = JSON.parse(String(weatherFiles()['package-lock.json']));
     lock.packages['node_modules/axios'] = { link: true, resolved: 'src/apps/weather' };
-    const files = { ...framework(), 'package-lock.json': JSON.stringify(lock) };
-    expect(catchCode(() => read(files, at))).toBe('LOCK_UNTRUSTED');
+    const files = { ...weatherFiles(), 'package-lock.json': JSON.stringify(lock) };
+    expect(catchCode(() => read(files, options))).toBe('LOCK_UNTRUSTED');
   });
 
-  test('is in src/apps: in another folder, it would replace a tool of the build', () => {
-    const app = Object.entries(framework()).filter(([path]) => path.startsWith('src/apps/weather/'));
+  test('must be in src/apps: in another folder, it would replace a tool of the build', () => {
+    const app = Object.entries(weatherFiles()).filter(([path]) => path.startsWith('src/apps/weather/'));
     for (const folder of ['node_modules/rolldown', 'src/toolchain', 'src', 'src/apps/weather/x', 'build']) {
       const moved = app.map(([path, file]) => [path.replace('src/apps/weather', folder), file]);
-      const files = { ...framework(), ...Object.fromEntries(moved) };
+      const files = { ...weatherFiles(), ...Object.fromEntries(moved) };
       expect(
         catchCode(() => read(files, { folder })),
         folder,
@@ -357,26 +356,26 @@ describe('an application in a clone of the framework', () => {
     'src/library/node_modules/@noble/curves',
     'node_modules/express/node_modules/qs',
   ])('can not put a package where the framework would import it first: %s', (path) => {
-    const lock = JSON.parse(String(framework()['package-lock.json']));
+    const lock = JSON.parse(String(weatherFiles()['package-lock.json']));
     lock.packages[path] = { version: '1.0.0', integrity: `sha512-${'Z'.repeat(86)}==` };
-    const files = { ...framework(), 'package-lock.json': JSON.stringify(lock) };
-    expect(catchCode(() => read(files, at))).toBe('FRAMEWORK_VERSION');
+    const files = { ...weatherFiles(), 'package-lock.json': JSON.stringify(lock) };
+    expect(catchCode(() => read(files, options))).toBe('FRAMEWORK_VERSION');
   });
 
   test('may have packages of its own', () => {
-    const lock = JSON.parse(String(framework()['package-lock.json']));
+    const lock = JSON.parse(String(weatherFiles()['package-lock.json']));
     const lockEntry = { version: '1.0.0', integrity: `sha512-${'Z'.repeat(86)}==` };
     lock.packages['src/apps/weather'].dependencies['a'] = '1.0.0';
     for (const path of ['node_modules/a', 'src/apps/weather/node_modules/axios'])
       lock.packages[path] = lockEntry;
-    const { inputs } = read({ ...framework(), 'package-lock.json': JSON.stringify(lock) }, at);
+    const { inputs } = read({ ...weatherFiles(), 'package-lock.json': JSON.stringify(lock) }, options);
     expect([...inputs.packages.keys()]).toEqual(
       expect.arrayContaining(['node_modules/a', 'src/apps/weather/node_modules/axios']),
     );
   });
 
-  test('elsewhere needs a lock file', () => {
-    const { 'package-lock.json': _lock, ...otherFiles } = created();
+  test('is refused in another repository without a lock file', () => {
+    const { 'package-lock.json': _lock, ...otherFiles } = createdFiles();
     expect(catchCode(() => read(otherFiles))).toBe('SOURCE_INVALID');
   });
 });

@@ -15,7 +15,7 @@ import { compareDevelopment } from '../../../../src/toolchain/audit/development.
 import { readSource } from '../../../../src/toolchain/audit/source.ts';
 import { writeDevelopmentRecord } from '../../../../src/toolchain/dev/development_record.ts';
 import { repositoryAt } from '../../../../src/toolchain/project.ts';
-import { created, FRAMEWORK } from '../audit/applications.ts';
+import { createdFiles, FRAMEWORK } from '../audit/applications.ts';
 
 let folder: string;
 let out: URL;
@@ -23,18 +23,18 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'development-record-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   out = pathToFileURL(`${join(folder, 'out')}/`);
-  for (const [path, content] of Object.entries(created())) {
+  for (const [path, content] of Object.entries(createdFiles())) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     writeFileSync(join(folder, path), content as string);
   }
 });
 
 function git(...args: string[]): string {
-  const who = ['-c', 'user.name=a', '-c', 'user.email=a@a.example'];
-  return execFileSync('git', [...who, ...args], { cwd: folder, encoding: 'utf8' }).trim();
+  const identity = ['-c', 'user.name=a', '-c', 'user.email=a@a.example'];
+  return execFileSync('git', [...identity, ...args], { cwd: folder, encoding: 'utf8' }).trim();
 }
 
-function record(): { text: string; pcrs: string } {
+function writeRecord(): { text: string; pcrs: string } {
   const trust = DevelopmentTrust.load(out, 'price');
   trust.save();
   const pcrs = trust.nsm.pcrsFile();
@@ -47,13 +47,13 @@ test('the record of a commit is the one that an audit of that commit computes', 
   git('add', '-A');
   git('commit', '-q', '-m', 'all');
   const commit = git('rev-parse', 'HEAD');
-  const { text, pcrs } = record();
+  const { text, pcrs } = writeRecord();
   expect(JSON.parse(text)).toMatchObject({ application: 'price', channel: 'development', commit });
   const source = readSource({ folder, files: 0, bytes: 0, omitted: [] }, '', FRAMEWORK);
   const measurementsSha256 = createHash('sha256').update(text).digest('hex');
-  const named = { url: '', commit, folder: '', frameworkVersion: '', measurementsSha256 };
+  const namedSource = { url: '', commit, folder: '', frameworkVersion: '', measurementsSha256 };
   const compare = (change: object) => () =>
-    compareDevelopment(source, parsePcrs(pcrs), { ...named, ...change });
+    compareDevelopment(source, parsePcrs(pcrs), { ...namedSource, ...change });
   expect(compare({})).toThrow(expect.objectContaining({ code: 'DEVELOPMENT_IMAGE' }));
   expect(compare({ commit: '1'.repeat(40) })).toThrow(
     expect.objectContaining({ code: 'MEASUREMENTS_DIFFER' }),
@@ -61,12 +61,12 @@ test('the record of a commit is the one that an audit of that commit computes', 
 });
 
 test('uncommitted changes, and a missing repository, are recorded', () => {
-  expect(JSON.parse(record().text)).toMatchObject({ commit: null, unchanged_tree: null });
+  expect(JSON.parse(writeRecord().text)).toMatchObject({ commit: null, unchanged_tree: null });
   git('init', '-q');
   git('add', '-A');
   git('commit', '-q', '-m', 'all');
   writeFileSync(join(folder, 'app.ts'), 'changed');
-  expect(JSON.parse(record().text)).toMatchObject({ unchanged_tree: false });
+  expect(JSON.parse(writeRecord().text)).toMatchObject({ unchanged_tree: false });
 });
 
 test('an application without a lock file has no record', () => {
