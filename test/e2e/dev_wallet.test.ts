@@ -22,8 +22,8 @@ test('make dev-wallet starts the page and every service that it calls, prints wh
   // The cache is empty, so the proving service is the fake.
   const env = { PATH: process.env['PATH'] ?? '', PORT, CACHE: '/nonexistent', XDG_CACHE_HOME };
   const refusedRun = spawnSync(process.execPath, [MAIN], { env, encoding: 'utf8' });
-  const refusal = `can't listen on port ${ports.prover}, the prover's: EADDRINUSE. Set PORT to another port`;
-  const stderr = `sui-enclave dev-wallet: ${refusal}, after which the next 4 are free too\n`;
+  const refusal = `can't listen on port ${ports.prover}, the prover's: EADDRINUSE. Set PORT to the first of 5 free ports in a row`;
+  const stderr = `sui-enclave dev-wallet: ${refusal}\n`;
   expect(refusedRun).toMatchObject({ status: 1, stdout: '', stderr });
   await once(blocker.close(), 'close');
 

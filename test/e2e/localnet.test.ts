@@ -36,7 +36,7 @@ import { type OpenSession, saveSession } from '../../src/library/zklogin/storage
 import { readVerifyingKey } from '../../src/prover/verify.ts';
 import { DevelopmentTrust } from '../../src/testing/development_trust.ts';
 import { type DevSui, startDevSui } from '../../src/toolchain/dev/sui/service.ts';
-import { signatureChecks } from '../../src/toolchain/dev/sui/signatures.ts';
+import { createSignatureCheck } from '../../src/toolchain/dev/sui/signatures.ts';
 import { callScript } from '../src/cli/run.ts';
 import { script } from '../src/cli/sui/run_script.ts';
 import { startWeather, type TestServer } from '../src/server/support.ts';
@@ -151,9 +151,13 @@ function openZkLoginSession(): ZkLoginSession {
 function checkAsMainnet({ node: devNode }: DevSui): void {
   const [{ modulusBase64url: n }] = vector('zklogin-proofs');
   devNode.epoch = 5n;
-  devNode.verify = signatureChecks(devNode, [readVerifyingKey(vector('zkLogin-main.vkey'))], async () => ({
-    n,
-  }));
+  devNode.verify = createSignatureCheck(
+    devNode,
+    [readVerifyingKey(vector('zkLogin-main.vkey'))],
+    async () => ({
+      n,
+    }),
+  );
 }
 
 function skipUnlessTrusted({ skip }: TestContext): void {

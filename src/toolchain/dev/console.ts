@@ -4,7 +4,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import { integer } from 'sui-enclave-service/env';
 import { serveLoopback } from 'sui-enclave-testing/loopback';
 import { CONSOLE } from '../places.ts';
-import { loadSite, pageWith, readPath, sendFile } from './site.ts';
+import { insertIntoHead, loadSite, readPath, sendFile } from './site.ts';
 
 /** Path of the file with development data for a page: see `src/console/lib/development.ts`. */
 const DEVELOPMENT = 'development.json';
@@ -28,8 +28,9 @@ export interface ConsoleOptions {
 }
 
 /**
- * Returns the port. With 0, the system chooses, so that two commands don't disturb each other. @throws
- * ConfigError
+ * Reads the port. The default is 0: the system chooses, so that two commands don't use the same port.
+ *
+ * @throws ConfigError
  */
 export function consolePort(env: Readonly<Record<string, string | undefined>>): number {
   return integer(env, 'CONSOLE_PORT', { from: 0, to: 65_535, default: 0 });
@@ -45,8 +46,7 @@ export function startConsole(options: ConsoleOptions): { readonly settled: Promi
   const server = createConsoleServer(options);
   const settled = serveLoopback(server, port).then(
     (origin) => log(`Console:  ${origin}/${link}`),
-    ({ code }: NodeJS.ErrnoException) =>
-      log(`There is no console: it can't listen on CONSOLE_PORT: ${code}.`),
+    ({ code }: NodeJS.ErrnoException) => log(`The console can't listen on CONSOLE_PORT: ${code}.`),
   );
   // After its server has ended, a process must not stay alive because of the console.
   server.unref();
@@ -72,7 +72,7 @@ function createConsoleServer({ development, log }: ConsoleOptions): Server {
       const content = files.get(path);
       if (!content) return void response.writeHead(404).end();
       const meta = `<meta name="development" content="${DEVELOPMENT}">`;
-      sendFile(response, path, path === 'index.html' ? pageWith(await site, meta) : content);
+      sendFile(response, path, path === 'index.html' ? insertIntoHead(await site, meta) : content);
     } catch {
       response.writeHead(500, { 'content-type': 'text/plain' }).end("The console can't be built.\n");
     }

@@ -24,8 +24,8 @@ export interface ForkOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly execArgv?: readonly string[];
   /**
-   * Seed of the server's signing key under ATTEST=emulated, 32 bytes. It is sent on request, and is in no
-   * file or environment.
+   * Seed of the server's signing key under ATTEST=emulated, 32 bytes. The server requests it in a message, so
+   * it is in no file and no environment.
    */
   readonly seed: Uint8Array;
   /**

@@ -11,8 +11,8 @@ const CTRL_C = '\u0003';
 const CTRL_D = '\u0004';
 
 /**
- * Reads keys without Enter, if the input is a terminal. Ctrl-C still ends the process. At every exit, the
- * terminal is set to read lines again.
+ * Reads keys without Enter, if standard input is a terminal. Ctrl-C still ends the process. At every exit,
+ * the terminal is set to read lines again.
  *
  * @param onError called with an error that `run` throws, which must not end the process
  * @returns whether keys are read
@@ -38,8 +38,8 @@ export function listenForKeys(
 }
 
 /**
- * Sets the terminal to read single keys once more. A child process with a terminal sets it at its end to the
- * mode that it had at the child's start, and this process would not notice.
+ * Sets the terminal to read single keys again. A child process that shares the terminal restores, at its end,
+ * the mode of its own start, and this process does not notice.
  */
 export function readKeysAgain(terminal: Pick<ReadStream, 'isTTY' | 'setRawMode'>): void {
   if (!terminal.isTTY) return;

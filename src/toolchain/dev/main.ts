@@ -26,7 +26,7 @@ export const main = command({
   EMULATED_IMAGE
           the version of the application that ATTEST=emulated attests, 1 to 9, each with its own registers (default: 1)
   CONSOLE_PORT
-          the port of the console, a page to look at the enclave with (default: chosen by the system)
+          the port of the console, a page that shows the enclave (default: chosen by the system)
 and the settings of the server and of the application
 
 keys, if the application has tasks:

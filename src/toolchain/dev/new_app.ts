@@ -29,12 +29,12 @@ export const applicationName = v.pipe(
   ),
 );
 
-/** Error of a file of the application that exists already. */
+/** Error if a file of the application exists already. */
 class ExistsError extends EnclaveError {
   readonly code = 'EXISTS';
 }
 
-/** @returns the paths of the written files */
+/** Writes the application's files. @returns their paths */
 async function write(name: string, template: ApplicationTemplate): Promise<string[]> {
   const files = filesInClone(template, name);
   const paths = [...files.keys()];
@@ -69,14 +69,14 @@ async function writeDerived(name: string, template: ApplicationTemplate): Promis
 export const main = command({
   name: 'new_app',
   purpose: `Writes an application with its fake upstream, tests and Move package: the price feed of src/apps/README.md under another
-name, such as stocks or gas_prices. Existing files are not changed. create-sui-enclave writes the same files, and those of
-a repository of its own.`,
+name, such as stocks or gas_prices. Existing files are not changed. create-sui-enclave writes the same files, and a
+repository around them.`,
   example: 'stocks',
   arguments: { name: { schema: applicationName } },
   options: {
     template: {
       value: '<name>',
-      help: `${APPLICATION_TEMPLATES.join(', ')}: the last signs nothing yet`,
+      help: `${APPLICATION_TEMPLATES.join(', ')}: the last one signs nothing yet`,
       schema: v.picklist(APPLICATION_TEMPLATES, `must be one of ${APPLICATION_TEMPLATES.join(', ')}`),
       default: 'oracle',
     },

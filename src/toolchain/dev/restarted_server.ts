@@ -44,9 +44,9 @@ export class RestartedServer {
   /** Port of the server. It stays the same after restarts, even if the system chose it for PORT=0. */
   #port: string | undefined;
   #restarting: Promise<void> | undefined;
-  #changedMeanwhile = false;
-  /** File that changed before the first server listened; undefined without one. */
-  #changedEarly: string | undefined;
+  #hasChangedAgain = false;
+  /** File that changed before the first server listened; undefined if none did. */
+  #earlyChange: string | undefined;
   #isEnding = false;
 
   constructor(options: RestartedServerOptions) {
@@ -64,7 +64,7 @@ export class RestartedServer {
   /** Restarts the server with another signing key, as when an enclave restarts. */
   restartWithNewKey(): void {
     this.#seed = randomBytes(32);
-    this.#changedMeanwhile = true;
+    this.#hasChangedAgain = true;
     this.#restarting ??= this.#restart();
   }
 
@@ -93,7 +93,7 @@ export class RestartedServer {
       this.#files.finishRound();
       onListening(message);
       // The server may have loaded an older content of the file.
-      if (this.#changedEarly !== undefined) this.#onChange(this.#changedEarly);
+      if (this.#earlyChange !== undefined) this.#onChange(this.#earlyChange);
     });
     child.on('exit', (code, signal) => {
       if (child !== this.#server || this.#restarting || this.#isEnding) return;
@@ -116,12 +116,12 @@ export class RestartedServer {
 
   async #restart(): Promise<void> {
     do {
-      this.#changedMeanwhile = false;
+      this.#hasChangedAgain = false;
       await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
       const killTimer = setTimeout(() => this.#server.kill('SIGKILL'), STOP_MS);
       await this.#stop('SIGTERM');
       clearTimeout(killTimer);
-    } while (this.#changedMeanwhile);
+    } while (this.#hasChangedAgain);
     this.#server = this.#start();
     this.#restarting = undefined;
   }
@@ -129,9 +129,9 @@ export class RestartedServer {
   #onChange(file: string): void {
     if (this.#isEnding) return;
     // Before the first server listens, there is no port to keep, and a failure ends the start.
-    this.#changedEarly = this.#port === undefined ? file : undefined;
-    if (this.#changedEarly !== undefined) return;
-    this.#changedMeanwhile = true;
+    this.#earlyChange = this.#port === undefined ? file : undefined;
+    if (this.#earlyChange !== undefined) return;
+    this.#hasChangedAgain = true;
     if (this.#restarting) return;
     this.#options.log(`\n${relative(this.#options.root, file)} has changed: restarting.`);
     this.#restarting = this.#restart();

@@ -43,7 +43,7 @@ async function main(): Promise<void> {
   );
   const childEnvironment = { ...logLevel, ...process.env, APP: app };
   const out = pathToFileURL(`${resolve(process.env['OUT'] || join(project.root, 'out'))}/`);
-  const here = process.cwd();
+  const startFolder = process.cwd();
   // In an image, the current folder is the application's folder too, /app.
   process.chdir(folder);
   reportFile(fileIn(folder, 'app.yaml'));
@@ -53,11 +53,11 @@ async function main(): Promise<void> {
   const fakes = await startFakes(folder);
   if (!fakes) {
     console.log(
-      `There are no fakes for ${app} (no ${relative(project.root, join(folder, STAND_IN))}). It calls its real hosts: ${list(endpoints)}. It reads its secrets from the environment: ${list(secrets)}.`,
+      `There are no fakes for ${app} (no ${relative(project.root, join(folder, STAND_IN))}). The application calls its real hosts: ${formatList(endpoints)}. It reads its secrets from the environment: ${formatList(secrets)}.`,
     );
   }
   const env = { ...settingsInImage(folder, secrets), ...fakes?.settings, ...childEnvironment };
-  const config = withinThisMachine(readServerConfig(env));
+  const config = restrictOrigins(readServerConfig(env));
   const trust = attest && DevelopmentTrust.load(out, app, { image });
   const signingSeed = trust && (await requestSeed());
   const log = createLog(config.logLevel, readableLines(), { withMessages: true });
@@ -68,7 +68,7 @@ async function main(): Promise<void> {
     log,
     ...application,
     ...(fakes && { origins: fakes.origins, secrets: fakes.secrets }),
-    nsm: trust ? trust.nsm : deviceOrAdvice(config.nsmDevice),
+    nsm: trust ? trust.nsm : openDevice(config.nsmDevice),
     ...(signingSeed && { signingSeed }),
   });
   signingSeed?.fill(0);
@@ -78,8 +78,8 @@ async function main(): Promise<void> {
     console.log(trust.save());
     writeDevelopmentRecord(project, { name: app, folder }, out, trust.pcrsName, trust.nsm.pcrsFile());
   }
-  console.log(describe(server.url, endpoints, fakes, trust && { pcrs: trust.pcrsName, out, here }));
-  console.log('\nIt restarts when a file that it has loaded changes. Ctrl-C ends it.');
+  console.log(describe(server.url, endpoints, fakes, trust && { pcrs: trust.pcrsName, out, startFolder }));
+  console.log('\nThe server restarts when a file that it has loaded changes. Ctrl-C ends it.');
   const signs = JSON.stringify(application.module.signs.map(toSchemaType));
   process.send?.({
     port: new URL(server.url).port || '80',
@@ -101,8 +101,11 @@ async function main(): Promise<void> {
   handleUncaught()(log, (error) => server.onUncaught(error));
 }
 
-/** On loopback, refuses requests from pages of other sites, unless CORS_ORIGINS names their origins. */
-function withinThisMachine(config: Config): Config {
+/**
+ * Returns the config of a server that, on loopback, refuses requests from pages of other sites, unless
+ * CORS_ORIGINS names their origins.
+ */
+function restrictOrigins(config: Config): Config {
   if (!isLoopback(config.host)) return config;
   const isSet = process.env['CORS_ORIGINS'] !== undefined;
   return { ...config, corsOrigins: originsOnLoopback(config.corsOrigins, isSet) };
@@ -124,7 +127,7 @@ async function requestSeed(): Promise<Uint8Array | undefined> {
 }
 
 /** Opens the NSM's device. If there is none, the error says how a developer gets attestation documents. */
-function deviceOrAdvice(path: string): NsmTransport {
+function openDevice(path: string): NsmTransport {
   const device = new NsmDevice({ path, addonPath: BUILT_ADDON });
   return {
     transact: (request) =>
@@ -140,7 +143,7 @@ function deviceOrAdvice(path: string): NsmTransport {
   };
 }
 
-/** Formats pino's lines of JSON for readers. */
+/** Returns an output that formats pino's JSON lines for people. */
 function readableLines() {
   return pretty({
     colorize: process.stdout.isTTY ?? false,
@@ -155,41 +158,50 @@ function describe(
   url: string,
   endpoints: readonly string[],
   fakes: Fakes | undefined,
-  trust: { readonly pcrs: string; readonly out: URL; readonly here: string } | undefined,
+  trust: { readonly pcrs: string; readonly out: URL; readonly startFolder: string } | undefined,
 ): string {
   const lines = [''];
   if (fakes) {
-    const real = endpoints.filter((host) => !(host in fakes.origins));
-    const realText = real.length > 0 ? `; it calls these real hosts: ${list(real)}` : '';
-    lines.push(`The server runs against fakes of ${list(Object.keys(fakes.origins))}${realText}.`);
+    const realHosts = endpoints.filter((host) => !(host in fakes.origins));
+    const realText =
+      realHosts.length > 0 ? `; the application calls these real hosts: ${formatList(realHosts)}` : '';
+    lines.push(`The server runs against fakes of ${formatList(Object.keys(fakes.origins))}${realText}.`);
     lines.push(...(fakes.notes ?? []));
   }
   const attestation =
     trust &&
     `${PROGRAM} verify ${url} --pcrs ${formatPath(trust.pcrs, trust)} --root ${formatPath('dev-root.pem', trust)}`;
   if (attestation === undefined) {
-    lines.push(`It does not attest its key: ${DEV_EMULATED} does, and needs no NSM addon.`);
+    lines.push(
+      `The server does not attest its key. ${DEV_EMULATED} starts a server that does, and needs no NSM addon.`,
+    );
   }
-  const examples = [...(fakes ? [curl(url, fakes.example)] : []), ...(attestation ? [attestation] : [])];
+  const examples = [
+    ...(fakes ? [formatCurl(url, fakes.example)] : []),
+    ...(attestation ? [attestation] : []),
+  ];
   if (examples.length > 0)
     lines.push('Try, in another terminal:', '', ...examples.map((line) => `  ${line}`));
   return lines.join('\n');
 }
 
 /** Formats a path as a user would type it in the folder where the command started. */
-function formatPath(name: string, { out, here }: { readonly out: URL; readonly here: string }): string {
-  return shortPath(here, fileURLToPath(new URL(name, out)));
+function formatPath(
+  name: string,
+  { out, startFolder }: { readonly out: URL; readonly startFolder: string },
+): string {
+  return shortPath(startFolder, fileURLToPath(new URL(name, out)));
 }
 
 function fileIn(folder: string, name: string): URL {
   return pathToFileURL(join(folder, name));
 }
 
-function list(names: readonly string[]): string {
+function formatList(names: readonly string[]): string {
   return names.join(', ') || 'none';
 }
 
-function curl(url: string, { path, body }: Fakes['example']): string {
+function formatCurl(url: string, { path, body }: Fakes['example']): string {
   if (!body) return `curl -s ${url}${path}`;
   const json = JSON.stringify(body).replaceAll("'", `'\\''`);
   return `curl -s ${url}${path} -H 'Content-Type: application/json' -d '${json}'`;

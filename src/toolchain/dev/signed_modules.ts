@@ -43,9 +43,12 @@ export interface SignedAnswers {
  * requests that the fakes name.
  *
  * @returns undefined for an application without fakes
- * @throws ConfigError if the application doesn't start, or gives no signed answer to one of these requests
+ * @throws ConfigError if the application doesn't start, or does not sign its answer to one of these requests
  */
-export async function signedAnswers({ name, folder }: ApplicationFolder): Promise<SignedAnswers | undefined> {
+export async function collectSignedAnswers({
+  name,
+  folder,
+}: ApplicationFolder): Promise<SignedAnswers | undefined> {
   const { manifest, module } = await loadForAuthor(folder, name);
   const fakes = await startFakes(folder);
   if (fakes === undefined) return undefined;
@@ -53,14 +56,14 @@ export async function signedAnswers({ name, folder }: ApplicationFolder): Promis
     const env = {
       ...settingsInImage(folder, manifest.secrets),
       ...fakes.settings,
-      // The limits on callers must have no effect here.
+      // Requests and secrets need not be sealed here.
       APP: name,
       PORT: '0',
       REQUESTS: 'any',
       SECRETS: 'any',
     };
-    const recorded: Omit<Signed, 'signature'>[] = [];
-    const recording: typeof module = {
+    const recordedAnswers: Omit<Signed, 'signature'>[] = [];
+    const recordingModule: typeof module = {
       ...module,
       create: (context) =>
         module.create({
@@ -72,7 +75,7 @@ export async function signedAnswers({ name, folder }: ApplicationFolder): Promis
             const { intent, message } = type;
             const bytes = message.serialize({ intent, timestamp_ms: timestampMs, payload: data }).toHex();
             const values = new Map(Object.entries(Object(data)));
-            if (declared) recorded.push({ payload: declared.payload, timestampMs, values, bytes });
+            if (declared) recordedAnswers.push({ payload: declared.payload, timestampMs, values, bytes });
             return answer;
           },
         }),
@@ -82,7 +85,7 @@ export async function signedAnswers({ name, folder }: ApplicationFolder): Promis
       config: readServerConfig(env),
       env,
       manifest,
-      module: recording,
+      module: recordingModule,
       origins,
       secrets,
       log: createLog('silent', { write() {} }),
@@ -95,15 +98,15 @@ export async function signedAnswers({ name, folder }: ApplicationFolder): Promis
       const answers = new Map<string, Signed>();
       for (const [request, example] of Object.entries({ answer: fakes.example, ...fakes.answers })) {
         const { status, signature } = await ask(server.url, example);
-        const last = recorded.pop();
+        const lastAnswer = recordedAnswers.pop();
         // The example of `dev` may have an answer that is not signed. The tests then use the other requests.
         if (example === fakes.example && fakes.answers !== undefined && signature === undefined) continue;
-        if (last === undefined || signature === undefined) {
+        if (lastAnswer === undefined || signature === undefined) {
           throw new ConfigError(
-            `${STAND_IN}: the application signs no answer to ${example.path}, which the tests of its contract need; its status is ${status}. Try it with sui-enclave dev, which prints why`,
+            `${STAND_IN}: the application did not sign its answer to ${example.path} (status ${status}), which the tests of its contract need. Send the request to sui-enclave dev, which prints the reason`,
           );
         }
-        answers.set(request, { ...last, signature });
+        answers.set(request, { ...lastAnswer, signature });
       }
       return { publicKey: toHex(server.publicKey), answers };
     } finally {
@@ -138,7 +141,7 @@ async function ask(
  * Returns the source of each module by path in the package: `tests/signed_answer.move` for the request
  * `answer`.
  */
-export function signedModules(
+export function formatModules(
   packageName: string,
   { publicKey, answers }: SignedAnswers,
 ): ReadonlyMap<string, string> {
@@ -153,7 +156,7 @@ export function signedModules(
 export const HEADER =
   '// Written by `sui-enclave test` from an answer of the application: do not edit, do not commit.';
 
-/** Names of functions in a module. A field with such a name gets another name. */
+/** Names of functions that each module has. The function of a field with such a name gets another name. */
 const OWN_FUNCTIONS = new Set(['public_key', 'signature', 'signed_bytes', 'timestamp_ms']);
 
 function formatModule(name: string, publicKey: string, signed: Signed): string {
@@ -182,8 +185,8 @@ function formatModule(name: string, publicKey: string, signed: Signed): string {
 }
 
 /**
- * Formats a value as an expression in Move. The result is undefined if only the struct's own module can make
- * it.
+ * Formats a value as an expression in Move. Returns undefined if only the struct's own module can make
+ * the value.
  */
 export function formatLiteral(move: string, value: unknown): string | undefined {
   if (move === 'bool') return String(value);
@@ -193,17 +196,17 @@ export function formatLiteral(move: string, value: unknown): string | undefined 
   if (move === 'vector<u8>' && value instanceof Uint8Array) return `x"${toHex(value)}"`;
   const [, generic, inner = ''] = /^(vector|Option)<(.*)>$/.exec(move) ?? [];
   if (generic === 'Option' && value === null)
-    return isPlain(inner) ? `option::none<${full(inner)}>()` : undefined;
+    return isPlain(inner) ? `option::none<${qualifyStrings(inner)}>()` : undefined;
   if (generic === undefined) return undefined;
   const values = Array.isArray(value) && generic === 'vector' ? value : [value];
-  const literals = values.map((item) => formatLiteral(inner, item));
+  const literals = values.map((element) => formatLiteral(inner, element));
   if (!isPlain(inner) || literals.includes(undefined)) return undefined;
   return generic === 'Option'
     ? `option::some(${literals[0]})`
-    : `vector<${full(inner)}>[${literals.join(', ')}]`;
+    : `vector<${qualifyStrings(inner)}>[${literals.join(', ')}]`;
 }
 
 /** Returns whether a type contains no struct of the application. */
 const isPlain = (move: string) => !/\b(?!vector\b|Option\b|String\b)[A-Z]\w*/.test(move);
 
-const full = (move: string) => move.replaceAll('String', 'std::string::String');
+const qualifyStrings = (move: string) => move.replaceAll('String', 'std::string::String');

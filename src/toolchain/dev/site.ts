@@ -55,14 +55,14 @@ export function listFiles(folder: string): string[] {
 /** Builds the page of a clone, unless it is newer than all of its sources. */
 async function build(folder: string, source: string): Promise<void> {
   if (!IS_CLONE) return;
-  const builtAt = changed(join(folder, 'headers.json'));
+  const builtAt = readChangeTime(join(folder, 'headers.json'));
   const sources = [...SHARED, `${source}/**/*`].flatMap((pattern) => globSync(pattern, { cwd: CLONE }));
-  if (builtAt > Math.max(...sources.map((file) => changed(join(CLONE, file))))) return;
+  if (builtAt > Math.max(...sources.map((file) => readChangeTime(join(CLONE, file))))) return;
   await promisify(execFile)(process.execPath, [BUILD, folder, source], { cwd: CLONE });
 }
 
 /** Returns when a file changed, in milliseconds since 1970; 0 if it does not exist. */
-const changed = (file: string) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+const readChangeTime = (file: string) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
 /** Returns the path of a request without its first slash. The path of the page itself is `index.html`. */
 export const readPath = (url = '') => url.replace(/[?#].*$/s, '').slice(1) || 'index.html';
@@ -73,6 +73,6 @@ export function sendFile(response: ServerResponse, path: string, content: Buffer
 }
 
 /** Returns the page with an element inserted at the beginning of its head. */
-export function pageWith({ files }: Site, element: string): string {
+export function insertIntoHead({ files }: Site, element: string): string {
   return (files.get('index.html')?.toString() ?? '').replace('<head>', () => `<head>\n${element}`);
 }

@@ -17,7 +17,7 @@ import { chooseFramework, type Framework, type TestRun, testPackage } from '../m
 import { type ApplicationFolder, findProject, type Project } from '../project.ts';
 import { SCHEMA_FILE } from '../schema/app_schema.ts';
 import { updateSchemas } from '../schema/schema.ts';
-import { HEADER, signedAnswers, signedModules } from './signed_modules.ts';
+import { collectSignedAnswers, formatModules, HEADER } from './signed_modules.ts';
 
 const STEPS = ['types', 'tests', 'generated', 'move'] as const;
 
@@ -34,7 +34,9 @@ function installedProgram(root: string, packageName: string, file: string): stri
 }
 
 /**
- * @returns whether the program succeeded. Its output goes to the terminal, or with `--json` to standard error
+ * Runs a program, whose output goes to the terminal, or with `--json` to standard error.
+ *
+ * @returns whether it succeeded
  */
 async function succeeds(root: string, asJson: boolean, program: string, ...args: string[]): Promise<boolean> {
   const child: ChildProcess = spawn(process.execPath, [program, ...args], {
@@ -46,7 +48,8 @@ async function succeeds(root: string, asJson: boolean, program: string, ...args:
 }
 
 /**
- * Returns an application's Move packages: in a clone, the one with its name if that exists; otherwise all.
+ * Returns an application's Move packages: in a clone, only the package with its name, if there is one; in an
+ * author's repository, all packages.
  */
 function listPackages(project: Project, { name }: ApplicationFolder): [name: string, folder: string][] {
   return [...project.movePackages()].filter(([packageName]) => !project.isClone || packageName === name);
@@ -64,13 +67,13 @@ export async function testMove(
   framework: Framework,
 ): Promise<TestRun> {
   if (application !== undefined && usesAnswers(folder)) {
-    const answers = await signedAnswers(application);
+    const answers = await collectSignedAnswers(application);
     if (answers === undefined) {
       throw new ConfigError(
         `the tests of move/${name} use signed answers, but ${application.name} has no fakes`,
       );
     }
-    for (const [path, source] of signedModules(packageNameIn(folder), answers))
+    for (const [path, source] of formatModules(readPackageName(folder), answers))
       writeModule(join(folder, path), source);
   }
   return await testPackage(name, framework);
@@ -82,15 +85,15 @@ function usesAnswers(folder: string): boolean {
   return tests.some((path) => /^\s*use \w+::signed_\w+/m.test(readFileSync(join(folder, path), 'utf8')));
 }
 
-function packageNameIn(folder: string): string {
+function readPackageName(folder: string): string {
   const manifest = readFileSync(join(folder, 'Move.toml'), 'utf8');
   return /^\s*name\s*=\s*["'](\w+)["']/m.exec(manifest)?.[1] ?? basename(folder);
 }
 
 function writeModule(file: string, source: string): void {
-  const present = existsSync(file) ? readFileSync(file, 'utf8') : HEADER;
-  if (!present.startsWith(HEADER)) {
-    throw new ConfigError(`${file} is not one that this command wrote: give it another name`);
+  const existingText = existsSync(file) ? readFileSync(file, 'utf8') : HEADER;
+  if (!existingText.startsWith(HEADER)) {
+    throw new ConfigError(`this command did not write ${file}: give that file another name`);
   }
   writeFileSync(file, source);
 }
@@ -167,7 +170,7 @@ exit codes: 0 passed; 1 failed; 2 invalid command line`,
     const chosenSteps = chosen.length > 0 ? STEPS.filter((step) => chosen.includes(step)) : STEPS;
     const { root } = project;
     const steps: Step[] = [];
-    const take = {
+    const runners = {
       types: () => succeeds(root, asJson, installedProgram(root, 'typescript', 'bin/tsc'), '--noEmit'),
       tests: () =>
         succeeds(
@@ -180,7 +183,7 @@ exit codes: 0 passed; 1 failed; 2 invalid command line`,
       generated: () => isCurrent(project, application, io),
       move: () => testMovePackages(project, application, env, io),
     };
-    for (const name of chosenSteps) steps.push({ name, passed: await take[name]() });
+    for (const name of chosenSteps) steps.push({ name, passed: await runners[name]() });
     const failed = steps.filter(({ passed }) => !passed).map(({ name }) => name);
     return {
       exit: failed.length === 0 ? EXIT.done : EXIT.failed,

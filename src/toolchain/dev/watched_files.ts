@@ -12,7 +12,7 @@ import { dirname, join, sep } from 'node:path';
 export class WatchedFiles {
   readonly #onChange: (file: string) => void;
   #files = new Set<string>();
-  /** Files that were added in the present round. */
+  /** Files that were added in the current round. */
   #added = new Set<string>();
   readonly #folders = new Map<string, { readonly watcher: FSWatcher; readonly round: number }>();
   #round = 0;
@@ -26,7 +26,7 @@ export class WatchedFiles {
   }
 
   /**
-   * Begins a round. When `finishRound` is called, the files that were added since then replace the present
+   * Begins a round. When `finishRound` is called, the files that were added since then replace the current
    * ones.
    */
   beginRound(): void {
@@ -69,9 +69,9 @@ export class WatchedFiles {
 
   #notice(event: string, path: string): void {
     // A new folder may already contain the file.
-    const isMeant =
+    const isWatched =
       this.#files.has(path) ||
       (event === 'rename' && [...this.#files].some((file) => file.startsWith(path + sep)));
-    if (isMeant) this.#onChange(path);
+    if (isWatched) this.#onChange(path);
   }
 }

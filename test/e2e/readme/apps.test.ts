@@ -181,7 +181,7 @@ describe('the application of the page', () => {
     rmSync(file);
     const without = dev({});
     expect(await once(without.child, 'close')).toEqual([1, null]);
-    expect(without.output()).toMatch(/It calls its real hosts: api\.feed\.example\./);
+    expect(without.output()).toMatch(/The application calls its real hosts: api\.feed\.example\./);
     expect(without.output()).toMatch(/sui-enclave dev: PRICE_API_KEY must be set in the environment/);
     const { output } = dev({ PRICE_API_KEY: 'my-real-key' });
     await expect.poll(output).toMatch(/Ctrl-C ends it/);

@@ -9,7 +9,7 @@ import { verifyZkLogin, zkLoginVerifier } from '../../../src/devnet/zklogin.ts';
 import { buildInput } from '../../../src/prover/input.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
 import { readVerifyingKey } from '../../../src/prover/verify.ts';
-import { signatureChecks } from '../../../src/toolchain/dev/sui/signatures.ts';
+import { createSignatureCheck } from '../../../src/toolchain/dev/sui/signatures.ts';
 import { createSimulatedKey } from '../prover/frontend/simulator.ts';
 import { CLAIMS, MAX_EPOCH, OUR_KEY, requestFor, signToken, vector } from '../prover/support.ts';
 
@@ -108,12 +108,12 @@ test('make dev-sui checks a proof with each verifying key, and accepts signature
   node.close();
   node.epoch = BigInt(MAX_EPOCH);
   const keys = [otherKey, key].map(({ vkey }) => readVerifyingKey(vkey));
-  const checks = signatureChecks(node, keys, async () => OUR_KEY as { n: string });
+  const checks = createSignatureCheck(node, keys, async () => OUR_KEY as { n: string });
   const forged = await signatureWith({ inputs: { proofPoints: createProof(circuitInput.publicInput + 1n) } });
   await expect(checks(data, await signatureWith(), sender)).resolves.toBeUndefined();
   await expect(checks(data, forged, sender)).rejects.toThrow('Groth16 proof verify failed');
   // Without a verifying key, the node can't check the proof.
-  await expect(signatureChecks(node, [])(data, forged, sender)).resolves.toBeUndefined();
+  await expect(createSignatureCheck(node, [])(data, forged, sender)).resolves.toBeUndefined();
   const address = ephemeral.toSuiAddress();
   const { signature } = await ephemeral.signTransaction(data);
   await expect(checks(data, signature, address)).resolves.toBeUndefined();

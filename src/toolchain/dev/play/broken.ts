@@ -10,7 +10,7 @@ import { readBody } from 'sui-enclave-testing/loopback';
 const MAX_REQUEST = 1024 * 1024;
 /** Maximum number of answers that the host remembers. */
 const MAX_ANSWERS = 100;
-/** Headers that the enclave sets for its own connection to the proxy. */
+/** Headers that the proxy does not forward, since they belong to one connection or one message. */
 const PER_CONNECTION = ['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'date'];
 
 interface Answer {
@@ -63,28 +63,30 @@ function createProxy(enclaveUrl: string, answer: (call: Call) => Promise<Answer>
   });
 }
 
-/** @throws Node's errors about the connection */
+/** Sends a request to the enclave. @throws Node's errors about the connection */
 async function ask(
   enclaveUrl: string,
   { method, url = '/', headers }: IncomingMessage,
   body: Buffer,
 ): Promise<Answer> {
   const { host, hostname, port } = new URL(enclaveUrl);
-  const kept = Object.entries(headers).filter(([name]) => !PER_CONNECTION.includes(name) && name !== 'host');
+  const requestHeaders = Object.entries(headers).filter(
+    ([name]) => !PER_CONNECTION.includes(name) && name !== 'host',
+  );
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const sent = request({
       hostname,
       port,
       method,
       path: url,
-      headers: { ...Object.fromEntries(kept), host, 'content-length': body.length },
+      headers: { ...Object.fromEntries(requestHeaders), host, 'content-length': body.length },
     });
     sent.once('response', resolve).once('error', reject).end(body);
   });
-  const answered = Object.entries(response.headers).filter(([name]) => !PER_CONNECTION.includes(name));
+  const responseHeaders = Object.entries(response.headers).filter(([name]) => !PER_CONNECTION.includes(name));
   return {
     status: response.statusCode ?? 502,
-    headers: Object.fromEntries(answered) as Answer['headers'],
+    headers: Object.fromEntries(responseHeaders) as Answer['headers'],
     body: await buffer(response),
   };
 }

@@ -31,11 +31,13 @@ export interface ContractOptions {
  */
 export function findContract(project: Project, application: string): string {
   const packages = project.movePackages();
-  const [only, ...more] = packages.values();
-  const folder = packages.get(application) ?? (more.length === 0 ? only : undefined);
+  const [firstFolder, ...moreFolders] = packages.values();
+  const folder = packages.get(application) ?? (moreFolders.length === 0 ? firstFolder : undefined);
   if (folder !== undefined) return folder;
   const list = [...packages.keys()].join(', ') || 'none';
-  throw new ConfigError(`play publishes the Move package move/${application}, and the packages are: ${list}`);
+  throw new ConfigError(
+    `play publishes the Move package move/${application}, which does not exist; the packages are: ${list}`,
+  );
 }
 
 /** Runs an admin's commands. Each method runs one command, or several in turn. */
@@ -59,8 +61,8 @@ export class Contract {
   /** Publishes the package, and creates a config that allows the image. @throws ConfigError */
   async publish(): Promise<void> {
     const { admin, application, pcrs } = this.#options;
-    // The digest is set before the command. So if the sources do not compile, nothing tries them again until
-    // they change.
+    // The digest is set before the command. Sources that do not compile are then tried again only after they
+    // change.
     this.#digest = this.#computeDigest();
     const { package: packageId = '' } = await admin('publish', this.#name, '--again');
     const { config: configId = '' } = await this.#run('create_config', application, '--pcrs', pcrs[0]);

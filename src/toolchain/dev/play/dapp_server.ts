@@ -1,7 +1,7 @@
 /**
  * Serves the dapp of `play`: its built files, settings for this run, and a row of links, each of which makes
- * the dapp ask a broken server instead. A script of this server makes the row; the dapp's build does not
- * contain it.
+ * the dapp ask a broken server instead. A script of this server makes the row. The dapp's build does not
+ * contain this script.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';
@@ -37,12 +37,13 @@ export const CASES: Readonly<Record<Counterpart, Case>> = {
   },
   replayed: {
     title: 'Old answer',
-    text: "A host that repeats the first answer. Ask once, press c in the terminal to move the chain's clock forward by two hours, ask again and mint: the contract refuses the answer, which is too old. A question about something else is refused by this page.",
+    text: "A host that repeats the first answer. Ask once, press c in the terminal to move the chain's clock forward by two hours, ask again and mint: the contract refuses the answer, which is too old. This page refuses the repeated answer to any other question.",
   },
 };
 
 /** Path of the script that makes the row. */
 const SCRIPT = 'play.js';
+/** Path of the row's links, in JSON. */
 const ROW = 'play.json';
 /** Matches the paths under which the dapp asks a broken server. */
 const BROKEN = new RegExp(`^broken/(${COUNTERPARTS.join('|')})/(.*)$`);

@@ -15,15 +15,15 @@ import { COUNTERPARTS, playPorts } from './ports.ts';
 export const main = command({
   name: 'play',
   purpose: `Starts a model of a Sui node with the contract of this repository, two emulated enclaves that are registered there,
-the console, and the dapp and the wallet where there are any, on loopback, until SIGTERM or Ctrl-C. A changed file
+the console, and the dapp and the wallet if there are any, on loopback, until SIGTERM or Ctrl-C. A changed file
 restarts the parts that use it; changed types and contracts are published and registered again.`,
   arguments: {},
   options: {},
   notes: `--json prints all addresses and ids when everything has started.
 
 environment:
-  PORT  the first of 14 ports, and the Sui node's is the fifth of them. Default: 4170, with the node on 9000 and the faucet
-        on 9123, where --network localnet of the other commands finds it
+  PORT  the first of 14 ports in a row; the Sui node has the fifth. Default: 4170, but with the node on 9000 and the
+        faucet on 9123, where --network localnet of the other commands finds them
   APP   in a clone: the application, a folder of src/apps. Default: weather
 
 exit codes: 0 ended by a signal; 1 it can't start, or a part of it has ended; 2 invalid command line`,
@@ -53,7 +53,7 @@ exit codes: 0 ended by a signal; 1 it can't start, or a part of it has ended; 2 
   report: (_error, failure) => failure && { ...failure, text: `sui-enclave play: ${failure.json.error}` },
 });
 
-/** Returns the address of the page to begin with. */
+/** Returns the URL of the page that a user opens first. */
 function startLink(addresses: Addresses): string {
   return addresses.dapp === undefined ? consoleLink(addresses) : `${addresses.dapp}/`;
 }

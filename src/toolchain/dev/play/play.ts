@@ -30,8 +30,8 @@ import { watchFolder } from './watched_folder.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
 /**
- * Step of the clock, after which contracts reject an answer: those of templates accept it for a minute,
- * weather's for an hour.
+ * Step of the clock, in milliseconds. After it, contracts reject an answer: the templates' contracts accept
+ * answers for a minute, and weather's for an hour.
  */
 const CLOCK_STEP_MS = 2 * HOUR_MS;
 
@@ -84,7 +84,7 @@ export class Play {
   readonly #page: DappPage | undefined;
   readonly #closers: (() => unknown)[] = [];
   /** Resolves when the admin's latest command has ended, since commands run one at a time. */
-  #last: Promise<unknown> = Promise.resolve();
+  #latestTurn: Promise<unknown> = Promise.resolve();
   /** Keys of the terminal, which are set once all parts have started. */
   readonly keys = new Map<string, Key>();
   #contract: Contract | undefined;
@@ -113,6 +113,8 @@ export class Play {
   }
 
   /**
+   * Starts all parts.
+   *
    * @throws ConfigError; the errors of the commands. The caller must then `close`, to end the parts that have
    * started
    */
@@ -162,7 +164,7 @@ export class Play {
       faucetPort: ports.faucet,
       folder: this.#outUrl(),
       env: {},
-      // The deployment file keeps entries for one chain, so this keeps entries that play did not make.
+      // The deployment file has the entries of one chain. On the same chain, those of other commands stay.
       chain: this.deployments.read()?.chain,
     });
     this.#closers.push(sui.close);
@@ -418,8 +420,8 @@ export class Play {
   /** Runs the admin's commands in turn. A failure is printed, and does not end the process. */
   #inTurn(work: () => Promise<void>): Promise<void> {
     const { log } = this.#options;
-    const turn = this.#last.then(work).catch((error: unknown) => log(`\n${describeError(error)}`));
-    this.#last = turn;
+    const turn = this.#latestTurn.then(work).catch((error: unknown) => log(`\n${describeError(error)}`));
+    this.#latestTurn = turn;
     return turn;
   }
 

@@ -2,7 +2,7 @@
 import { integer } from 'sui-enclave-service/env';
 import { listPorts, type NamedPort, type Ports, portsFrom } from '../wallet/ports.ts';
 
-/** Number of ports that follow each other, beginning with `PORT`. */
+/** Number of consecutive ports, beginning with `PORT`. */
 const COUNT = 14;
 const FIRST = 4170;
 /** Ports of `sui start --with-faucet`, at which `--network localnet` of the commands finds the node. */
@@ -49,4 +49,4 @@ export function namePorts(ports: PlayPorts, hasWallet: boolean): NamedPort[] {
   ];
 }
 
-export const PORTS_REMEDY = `End what listens there, or set PORT to the first of ${COUNT} free ports, which moves all of them`;
+export const PORTS_REMEDY = `End the program that uses it, or set PORT to the first of ${COUNT} free ports in a row, which moves all ports`;

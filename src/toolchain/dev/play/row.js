@@ -1,6 +1,6 @@
 /**
- * The row "Break it" of `sui-enclave play`: it only opens the dapp under another path, where its settings name
- * a broken server.
+ * The row "Break it" of `sui-enclave play`: its links open the dapp under other paths, where the dapp's
+ * settings name a broken server.
  */
 const STYLE = `
   :host { all: initial; display: block; font: 14px/1.4 system-ui, sans-serif; color: #fff; background: #14213d; }
@@ -33,7 +33,7 @@ nav.append(label, ...links, text);
 
 const host = document.createElement('aside');
 const shadow = host.attachShadow({ mode: 'open' });
-// The policy of a page may forbid style elements, but not these.
+// The policy of a page may forbid style elements, but not constructed style sheets.
 const style = new CSSStyleSheet();
 style.replaceSync(STYLE);
 shadow.adoptedStyleSheets = [style];

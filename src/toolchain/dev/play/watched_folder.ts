@@ -5,7 +5,9 @@ import { existsSync, watch } from 'node:fs';
 const SETTLE_MS = 200;
 
 /**
- * @param includes whether a path, relative to the folder, counts
+ * Calls a function when a path in the folder changes.
+ *
+ * @param includes returns whether changes of a path count; the path is relative to the folder
  * @param onChange called once for changes that happen together
  * @returns a function that ends the watch
  */
@@ -15,16 +17,16 @@ export function watchFolder(
   onChange: () => void,
 ): () => void {
   if (!existsSync(folder)) return () => {};
-  let settling: NodeJS.Timeout | undefined;
+  let timer: NodeJS.Timeout | undefined;
   const watcher = watch(folder, { recursive: true }, (_event, path) => {
     if (path === null || !includes(path)) return;
-    clearTimeout(settling);
-    settling = setTimeout(onChange, SETTLE_MS);
+    clearTimeout(timer);
+    timer = setTimeout(onChange, SETTLE_MS);
   });
   // The watcher of a folder ends when the folder is deleted.
   watcher.on('error', () => watcher.close());
   return () => {
-    clearTimeout(settling);
+    clearTimeout(timer);
     watcher.close();
   };
 }

@@ -41,7 +41,7 @@ export const main = command({
 exit codes: 0 ended by a signal; 1 it can't start, or the backend ended; 2 invalid command line`,
   async run({ options }, { env, io }) {
     const { size, port, issuer: issuerUrl, LOG_LEVEL } = readSettings(env);
-    // `--check-only` runs before the circuit is built, which takes minutes, to find mistakes earlier.
+    // `--check-only` runs before the circuit is built, which takes minutes, so that mistakes show earlier.
     if (options['check-only']) return { json: {} };
     const artifacts = builtArtifacts(size);
     const issuer = await (issuerUrl ? discover(issuerUrl) : startDevelopmentIssuer());
@@ -71,7 +71,7 @@ exit codes: 0 ended by a signal; 1 it can't start, or the backend ended; 2 inval
       : undefined,
 });
 
-/** @throws ZkLoginError if the issuer is neither https nor on this machine, or gives no discovery document */
+/** @throws ZkLoginError if the issuer is neither https nor on this machine, or has no discovery document */
 async function discover(issuer: string): Promise<LocalIssuer> {
   const { jwksUrl } = await discoverProvider(issuer, { name: 'ISSUER' });
   return { issuer, jwksUrl };

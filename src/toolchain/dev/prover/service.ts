@@ -22,7 +22,7 @@ const LOCAL_HOST = 'issuer.localhost';
 
 export interface ProverOptions {
   readonly artifacts: Artifacts;
-  /** Issuer that the service accepts besides the known providers, with every client. */
+  /** Issuer that the service accepts besides the known providers, for tokens to any client. */
   readonly issuer: LocalIssuer;
   readonly log: Logger;
   /** Gets each line of the backend's log. */
@@ -43,7 +43,7 @@ export interface RunningProver {
 export interface RunningBackendProcess {
   readonly url: string;
   readonly pid: number;
-  /** Rejects if a process of the service ends before it is closed. Never resolves before that. */
+  /** Rejects if the backend ends before `close` is called. Resolves when `close` has ended it. */
   readonly died: Promise<void>;
   close(): Promise<void>;
 }

@@ -19,8 +19,9 @@ export interface Account {
 const NAME = 'dev-sui.key';
 
 /**
- * @param folder that ends in a slash and need not exist. Its key file is kept if it exists, and only its
- *   owner can read it
+ * Reads the account, and writes a key file if there is none. Only the file's owner can read it.
+ *
+ * @param folder that ends in a slash and need not exist
  * @throws ConfigError if the file can't be used; SuiCommandError: SIGNER
  */
 export function developmentAccount(folder: URL, env: Readonly<Record<string, string | undefined>>): Account {
@@ -44,7 +45,9 @@ function readKey(file: string): Ed25519Keypair | undefined {
     return Ed25519Keypair.fromSecretKey(decodeSuiPrivateKey(text).secretKey);
   } catch {
     // The error has no cause, since the message of the cause could contain the key.
-    throw new ConfigError(`${file} holds no ed25519 key of Sui (suiprivkey1…): delete it for a new one`);
+    throw new ConfigError(
+      `${file} does not hold an Ed25519 key of Sui (suiprivkey1…): delete it for a new one`,
+    );
   }
 }
 

@@ -40,7 +40,7 @@ export async function runProgram(
 }
 
 /**
- * Reads the failure that a command printed as JSON. The result is undefined if the command ended before that.
+ * Reads the failure that a command printed as JSON. Returns undefined if it printed none.
  */
 function readFailure(stdout: string): string | undefined {
   try {

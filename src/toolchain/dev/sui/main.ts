@@ -1,6 +1,6 @@
 /**
- * `make dev-sui`: runs the tests' Sui node as a service, with which people try the work of admins, dapps and
- * contracts offline.
+ * `make dev-sui`: runs the Sui node of the tests as a service, so that people can try admin commands, dapps
+ * and contracts offline.
  */
 import { join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -18,16 +18,16 @@ export const main = command({
 It keeps nothing: each start is a new chain. A funded account's key is in out/dev-sui.key, or is SUI_PRIVATE_KEY.`,
   arguments: {},
   options: {},
-  notes: `--json prints where everything is when it has started.
+  notes: `--json prints all addresses when everything has started.
 
 environment:
-  PORT         the node's port. Default: 9000, as that of sui start
-  FAUCET_PORT  the faucet's port. Default: 9123, as that of sui start --with-faucet
-  CONSOLE_PORT the port of the console, a page to look at the chain with. Default: chosen by the system
+  PORT         the node's port. Default: 9000, like sui start
+  FAUCET_PORT  the faucet's port. Default: 9123, like sui start --with-faucet
+  CONSOLE_PORT the port of the console, a page that shows the chain. Default: chosen by the system
   LAG_MS       how long reads lag behind execution, as on full nodes, at most 60000. Default: 300
   OUT          the folder of dev-root.pem and dev-sui.key. Default: out
 
-exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be used`,
+exit codes: 0 ended by a signal; 1 it can't start; 2 invalid command line`,
   async run(_, { env, io: { log } }) {
     const port = integer(env, 'PORT', { from: 0, to: 65_535, default: 9000 });
     const faucetPort = integer(env, 'FAUCET_PORT', { from: 0, to: 65_535, default: 9123 });
@@ -84,7 +84,7 @@ function describe({ node, faucetUrl, account, checksProofs, note }: DevSui, fold
   const page = 'src/library/sui/README.md, "On one machine", has the commands from publish to rotate.\n';
   return `
 ${node.url}  a MODEL of a Sui node, not a validator: gRPC, for ${where}
-${faucetUrl}  the faucet, as that of a local network
+${faucetUrl}  the faucet, like that of a local network
 
 Account:  ${account.address}, with 1000 SUI: ${key}
 Checked:  the signatures of sender and sponsor, owners and versions of objects; zkLogin signatures ${proofs}

@@ -9,7 +9,7 @@ import { listen } from 'sui-enclave-devnet/listen';
 import { LoopbackNode } from 'sui-enclave-devnet/node';
 import { DevelopmentTrust } from 'sui-enclave-testing/development_trust';
 import { type Account, developmentAccount } from './account.ts';
-import { builtKeys, signatureChecks } from './signatures.ts';
+import { builtKeys, createSignatureCheck } from './signatures.ts';
 
 /** Amount of the account in MIST: 1000 SUI. */
 const FUNDS = 1_000_000_000_000n;
@@ -18,7 +18,7 @@ const FUNDS = 1_000_000_000_000n;
 const LAG_MS = 300;
 
 export interface DevSuiOptions {
-  /** Port of the node and its faucet; with 0, the system chooses. */
+  /** Port of the node; 0 lets the system choose, as in `faucetPort`. */
   readonly port: number;
   readonly faucetPort: number;
   /** Folder of the emulated root and the development key. It ends in a slash, and need not exist. */
@@ -63,7 +63,7 @@ export async function startDevSui({
     throw error;
   }
   const keys = builtKeys();
-  node.verify = signatureChecks(node, keys);
+  node.verify = createSignatureCheck(node, keys);
   node.lagMs = lagMs;
   // The node has nothing to protect, and a dapp under development may have any origin.
   node.servesPages = true;

@@ -46,7 +46,7 @@ export function builtKeys(): VerifyingKey[] {
  * @param keys verifying keys. Without any, the node checks all of a zkLogin signature except its proof
  * @returns the function `verify` of this node
  */
-export function signatureChecks(
+export function createSignatureCheck(
   node: LoopbackNode,
   keys: readonly VerifyingKey[],
   issuers = fetchKey,

@@ -16,11 +16,11 @@ import { startWalletServices, type WalletServices } from './services.ts';
 export const main = command({
   name: 'dev_wallet',
   purpose:
-    "Serves a wallet's page, to try zkLogin by hand, with everything that it talks to, until SIGTERM or Ctrl-C.",
+    "Serves a wallet's page and all services that it calls, to try zkLogin by hand, until SIGTERM or Ctrl-C.",
   arguments: {},
   options: {},
   notes: `environment:
-  PORT            the page's port; the next four are those of salt service, prover, issuer and node. 0: any. Default: 4170
+  PORT            the page's port; salt service, prover, issuer and node have the next four. 0: any. Default: 4170
   CACHE           the folder of what make prover-dev built, for real proofs
   XDG_CACHE_HOME  where the salt service's seed stays, in sui-enclave/dev-wallet. Default: ~/.cache
 
@@ -55,26 +55,26 @@ function describe(
   const proving = isProving
     ? {
         real: `
-            ${proverUrl}  the proving service, small size: its proofs are of this very login, for a development key`,
+            ${proverUrl}  the proving service, small size: it proves this login, under a development key`,
         fake: '',
         checks: 'checks zkLogin signatures with their proofs',
       }
     : {
         real: '',
         fake: `
-            ${proverUrl}  the prover: its proofs are of another statement, and no validator accepts them.
-            For real proofs: make prover-dev SIZE=small (minutes, once), then make dev-wallet again`,
+            ${proverUrl}  the prover: its proofs are not of this login, and no validator accepts them.
+            For real proofs: make prover-dev SIZE=small (takes minutes, once), then make dev-wallet again`,
         checks: 'checks zkLogin signatures except for the proof',
       };
   return `
-${origin}  the wallet's page: log in by any name and password, send, log out
+${origin}  the wallet's page: log in with any name and password, send, log out
 
 Real:       ${saltUrl}  the salt service; its seed stays in ${folder}${proving.real}
 Fakes:      ${issuer}  the OpenID provider (oidc-provider)${proving.fake}
             ${node.url}  the Sui node: ${proving.checks}, gives SUI to everyone who asks (POST /v2/gas)
 
 Client ids: ${clientIds.join(', ')}
-A user keeps the address from run to run, as long as seed and issuer stay. A page of your own, on any port of 127.0.0.1 or
+A user keeps the address from run to run, as long as seed and issuer stay the same. A page of your own, on any port of 127.0.0.1 or
 localhost, may use these services too: the provider accepts any redirect URI there. PORT=<port> moves all five ports.
 
 Ctrl-C ends it.`;

@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { DiscoveryOptions } from 'sui-enclave/zklogin';
 import { WALLET } from '../../places.ts';
-import { loadSite, pageWith, readPath, type Site, sendFile } from '../site.ts';
+import { insertIntoHead, loadSite, readPath, type Site, sendFile } from '../site.ts';
 
 /** An enclave of the weather application that the page can ask. */
 export interface WalletEnclave {
@@ -31,7 +31,7 @@ export interface Settings {
   readonly issuer: string;
   readonly saltUrl: string;
   readonly proverUrl: string;
-  /** Whether the prover proves the very login that asks for it, and the node checks the proof. */
+  /** Whether the prover proves the user's login, and the node checks the proof. A fake proves another one. */
   readonly provesReally: boolean;
   readonly nodeUrl: string;
   readonly faucetUrl: string;
@@ -48,6 +48,8 @@ const PAGE = ['index.html', 'back'];
 const MAX_POSTED = 65_536;
 
 /**
+ * Creates the server of the wallet's page.
+ *
  * @param readEnclave called at each load of the page
  * @param log called when the page can't be built
  */
@@ -73,7 +75,7 @@ export function createPageServer(
         return sendFile(
           response,
           'index.html',
-          page(await site, { ...settings, enclave: readEnclave(), posted }),
+          formatPage(await site, { ...settings, enclave: readEnclave(), posted }),
         );
       }
       const content = files.get(path);
@@ -88,7 +90,7 @@ export function createPageServer(
 /**
  * Returns the page with its settings as an element of data, since the page's policy forbids inline scripts.
  */
-function page(site: Site, settings: Settings): string {
+function formatPage(site: Site, settings: Settings): string {
   const json = JSON.stringify(settings).replaceAll('<', '\\u003c');
-  return pageWith(site, `<script type="application/json" id="settings">${json}</script>`);
+  return insertIntoHead(site, `<script type="application/json" id="settings">${json}</script>`);
 }

@@ -41,12 +41,12 @@ export function listPorts(ports: Ports): NamedPort[] {
 }
 
 /**
- * Requires that all ports are free, before any part starts.
+ * Checks that all ports are free, before any part starts.
  *
  * @throws ConfigError that names the first busy port
  */
 export async function requireFree(ports: Ports): Promise<void> {
-  const remedy = `Set PORT to another port, after which the next ${PARTS.length - 1} are free too`;
+  const remedy = `Set PORT to the first of ${PARTS.length} free ports in a row`;
   await requireFreePorts(listPorts(ports), remedy);
 }
 

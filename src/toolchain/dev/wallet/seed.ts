@@ -18,7 +18,7 @@ export function seedFolder(env: Env): string {
  * for development, so that the salt service refuses it.
  *
  * @returns 64 hexadecimal digits, without that mark
- * @throws ConfigError if others can read the folder or the file, or if the file has another content
+ * @throws ConfigError if others can read the folder or the file, or if the file does not hold such a seed
  */
 export function developmentSeed(folder: string): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -31,7 +31,7 @@ export function developmentSeed(folder: string): string {
   if (/^[0-9a-f]{64}$/.test(seed)) return seed;
   // The message does not quote the content, which may be a real seed.
   throw new ConfigError(
-    `${file} holds no seed of make dev-wallet: delete it for a new one, which gives all users other addresses`,
+    `${file} does not hold a seed of make dev-wallet: delete it for a new seed, which gives all users other addresses`,
   );
 }
 
@@ -42,15 +42,15 @@ function requirePrivate(path: string, remedy: string): void {
 
 /** Writes the file in such a way that it is complete or absent at any time. */
 function writeSeed(folder: string, file: string): void {
-  const fresh = join(folder, `seed.${randomUUID()}`);
+  const temporaryFile = join(folder, `seed.${randomUUID()}`);
   const text = `${DEVELOPMENT_SEED_MARK}${randomBytes(32).toString('hex')}\n`;
-  writeFileSync(fresh, text, { mode: 0o600, flag: 'wx' });
+  writeFileSync(temporaryFile, text, { mode: 0o600, flag: 'wx' });
   try {
-    linkSync(fresh, file);
+    linkSync(temporaryFile, file);
   } catch (error) {
     // Another command has written its own seed in the meantime, which is kept.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   } finally {
-    rmSync(fresh);
+    rmSync(temporaryFile);
   }
 }

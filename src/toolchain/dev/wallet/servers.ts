@@ -114,7 +114,7 @@ function withoutWarnings<T>(create: () => T): T {
 const MAX_REQUEST = 65_536;
 
 /** Reads the token of a request for a proof; undefined for any other request. */
-function tokenIn(body: Buffer): string | undefined {
+function readToken(body: Buffer): string | undefined {
   try {
     const { jwt } = JSON.parse(body.toString());
     return String(jwt);
@@ -132,7 +132,7 @@ export function createFakeProver(broken: () => boolean): Server {
     // The request may be cut off.
     const body = await readBody(request, response, MAX_REQUEST).catch(() => null);
     if (body === null) return;
-    const jwt = tokenIn(body);
+    const jwt = readToken(body);
     if (jwt === undefined) return void response.writeHead(400).end();
     const [headerBase64 = '', payload = ''] = jwt.split('.');
     const json = Buffer.from(payload, 'base64url').toString();

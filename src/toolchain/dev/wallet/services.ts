@@ -16,7 +16,7 @@ import type { Logger } from 'sui-enclave-service/log';
 import { LOOPBACK_ORIGINS } from 'sui-enclave-testing/loopback';
 import type { Artifacts } from '../../prover/artifacts.ts';
 import { startProver } from '../prover/service.ts';
-import { signatureChecks } from '../sui/signatures.ts';
+import { createSignatureCheck } from '../sui/signatures.ts';
 import { createPageServer, type WalletEnclave } from './page_server.ts';
 import { type Ports, portsFrom, requireFree } from './ports.ts';
 import { CLIENTS, createFakeProver, listen, startProvider } from './servers.ts';
@@ -59,16 +59,16 @@ export interface WalletOptions {
   readonly enclave?: () => WalletEnclave;
 }
 
-/** @throws ConfigError that names the first busy port; nothing stays running then */
+/** @throws ConfigError that names the first busy port. In that case, no service keeps running */
 export async function startWalletServices(options: WalletOptions): Promise<WalletServices> {
   const { ports = portsFrom(0), chain } = options;
   await requireFree(chain === undefined ? ports : { ...ports, node: 0 });
-  const running: (() => Promise<void> | void)[] = [];
+  const closers: (() => Promise<void> | void)[] = [];
   const close = async () => {
-    await Promise.all(running.splice(0).map((end) => end()));
+    await Promise.all(closers.splice(0).map((end) => end()));
   };
   try {
-    return await start(options, ports, (end) => running.push(end), close);
+    return await start(options, ports, (end) => closers.push(end), close);
   } catch (error) {
     await close();
     throw error;
@@ -83,7 +83,7 @@ async function start(
 ): Promise<WalletServices> {
   const { node, faucetUrl } = chain ?? (await startChain(ports.node, onClose));
   const { server: provider, issuer } = await startProvider(ports.issuer);
-  onClose(() => end(provider));
+  onClose(() => closeServer(provider));
   const proving = prover
     ? await startRealProver(prover, { issuer, port: ports.prover, log, node })
     : await startFakeProver(() => services.proverIsBroken, ports.prover, node);
@@ -98,7 +98,7 @@ async function start(
     (line) => log.error({}, line),
   );
   const origin = await listen(page, ports.page);
-  onClose(() => end(page));
+  onClose(() => closeServer(page));
   const services: WalletServices = {
     ...common,
     origin,
@@ -110,7 +110,7 @@ async function start(
   return services;
 }
 
-function end(server: Server): void {
+function closeServer(server: Server): void {
   server.closeAllConnections();
   server.close();
 }
@@ -130,19 +130,19 @@ interface ProvingService {
   close(): Promise<void> | void;
 }
 
-/** Lets the node check everything except the proofs, since the fake's proofs are of another statement. */
+/** Starts the fake prover. The node checks everything except its proofs, which are of another statement. */
 async function startFakeProver(
   isBroken: () => boolean,
   port: number,
   node: LoopbackNode,
 ): Promise<ProvingService> {
-  node.verify = signatureChecks(node, []);
+  node.verify = createSignatureCheck(node, []);
   const server = createFakeProver(isBroken);
   const url = await listen(server, port);
-  return { url, died: new Promise(() => {}), close: () => end(server) };
+  return { url, died: new Promise(() => {}), close: () => closeServer(server) };
 }
 
-/** Lets the node check the proofs too. */
+/** Starts the real proving service. The node checks its proofs too. */
 async function startRealProver(
   artifacts: Artifacts,
   { issuer, port, log, node }: { issuer: string; port: number; log: Logger; node: LoopbackNode },
@@ -160,7 +160,7 @@ async function startRealProver(
     },
   });
   const verifyingKey = readVerifyingKey(JSON.parse(readFileSync(artifacts.verifyingKey, 'utf8')));
-  node.verify = signatureChecks(node, [verifyingKey]);
+  node.verify = createSignatureCheck(node, [verifyingKey]);
   return { url, died: backend.died, close };
 }
 

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { consolePort, developmentFiles, startConsole } from '../../../../src/toolchain/dev/console.ts';
 
 /** Starts a console, which closes after the test. @returns also the lines that it logged */
-async function started(port = 0, files: () => Record<string, string> = () => ({})) {
+async function startTestConsole(port = 0, files: () => Record<string, string> = () => ({})) {
   const development = () => ({
     command: 'sui-enclave dev',
     started: ['http://127.0.0.1:3000'],
@@ -35,7 +35,7 @@ async function requestStatus(url: string, path: string, method = 'GET'): Promise
 
 describe('the console of a development command', () => {
   test('is a page on loopback with a content security policy, whose address is printed', async () => {
-    const { url, link } = await started();
+    const { url, link } = await startTestConsole();
     expect(link).toBe('#/enclave?url=x');
     const answer = await fetch(url);
     expect(answer.status).toBe(200);
@@ -53,7 +53,7 @@ describe('the console of a development command', () => {
   });
 
   test('serves only its own files', async () => {
-    const { url } = await started();
+    const { url } = await startTestConsole();
     for (const path of ['/../package.json', '/..%2fpackage.json', '//etc/passwd', '/src', '/assets']) {
       expect([path, await requestStatus(url, path)]).toEqual([path, 404]);
     }
@@ -65,21 +65,21 @@ describe('the console of a development command', () => {
     const folder = mkdtempSync(join(tmpdir(), 'console-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const names = ['dev-root.pem', 'dev.pcrs'];
-    const { url } = await started(0, () => developmentFiles(pathToFileURL(`${folder}/`), names));
-    const offered = async () => await (await fetch(new URL('development.json', url))).json();
-    expect(await offered()).toEqual({
+    const { url } = await startTestConsole(0, () => developmentFiles(pathToFileURL(`${folder}/`), names));
+    const fetchDevelopment = async () => await (await fetch(new URL('development.json', url))).json();
+    expect(await fetchDevelopment()).toEqual({
       command: 'sui-enclave dev',
       started: ['http://127.0.0.1:3000/'],
       files: {},
     });
     writeFileSync(join(folder, 'dev.pcrs'), 'registers');
-    expect(await offered()).toMatchObject({ files: { 'dev.pcrs': 'registers' } });
+    expect(await fetchDevelopment()).toMatchObject({ files: { 'dev.pcrs': 'registers' } });
   });
 
   test('reports that it can not listen, and changes nothing else', async () => {
-    const { url } = await started();
-    const { lines } = await started(Number(new URL(url).port));
-    expect(lines).toEqual(["There is no console: it can't listen on CONSOLE_PORT: EADDRINUSE."]);
+    const { url } = await startTestConsole();
+    const { lines } = await startTestConsole(Number(new URL(url).port));
+    expect(lines).toEqual(["The console can't listen on CONSOLE_PORT: EADDRINUSE."]);
     expect((await fetch(url)).status).toBe(200);
   });
 });

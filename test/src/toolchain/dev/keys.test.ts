@@ -38,7 +38,7 @@ test('play reads single keys in either case, several at once, and ignores others
   expect([areRead, terminal.modes, run.mock.calls.length]).toEqual([true, [true], 2]);
 });
 
-test('play passes on an error of the work of a key, at once or later, and continues to read', async () => {
+test('play reports an error of a key, thrown at once or later, and continues to read', async () => {
   const run = vi
     .fn<() => Promise<void>>()
     .mockImplementationOnce(() => {
@@ -52,7 +52,7 @@ test('play passes on an error of the work of a key, at once or later, and contin
 });
 
 test.each(['\u0003', '\u0004'])(
-  'play ends the process by %j, as a terminal in line mode does',
+  'play ends the process at %j, as a terminal in line mode does',
   (character) => {
     const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
     onTestFinished(() => kill.mockRestore());
@@ -67,7 +67,7 @@ test('the terminal reads lines again when the process exits', () => {
   expect(terminal.modes).toEqual([true, false]);
 });
 
-test('without a terminal no key is read, and no mode changed', () => {
+test('without a terminal, no key is read and no mode is changed', () => {
   const terminal = new Terminal();
   terminal.isTTY = false;
   expect(listenForKeys(terminal as never, new Map(), () => {})).toBe(false);

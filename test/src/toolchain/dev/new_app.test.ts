@@ -55,7 +55,7 @@ describe.each([
   });
 });
 
-test('the name replaces the word where it stands for the application', () => {
+test('the name replaces the word price wherever that is the name of the application', () => {
   const text = `module price::price; public struct PRICE {} PriceError 'price' move/price/tests/price_tests.move`;
   expect(rename(text, 'gas_prices')).toBe(
     `module gas_prices::gas_prices; public struct GAS_PRICES {} GasPricesError 'gas_prices' move/gas_prices/tests/gas_prices_tests.move`,
@@ -72,7 +72,7 @@ test.each([
   [['stocks', '0x5'], 'unexpected argument: 0x5'],
   [['Stocks'], '<name> must begin with a letter and consist of at most 32 lower case letters'],
   [['x2'], '<name> must have two letters'],
-])('%j is refused with 2 before anything is written', async (argv, message) => {
+])('%j is refused with exit code 2 before anything is written', async (argv, message) => {
   let printed = '';
   const io = { log: () => {}, error: (text: string) => (printed += text), stdin: () => '' };
   expect(await main(argv, {}, io)).toBe(2);

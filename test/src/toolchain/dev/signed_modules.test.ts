@@ -3,7 +3,11 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type ApplicationTemplate, filesInClone } from '../../../../src/create/template.ts';
-import { formatLiteral, signedAnswers, signedModules } from '../../../../src/toolchain/dev/signed_modules.ts';
+import {
+  collectSignedAnswers,
+  formatLiteral,
+  formatModules,
+} from '../../../../src/toolchain/dev/signed_modules.ts';
 import { chooseFramework, testPackage } from '../../../../src/toolchain/move/packages.ts';
 import { findProject } from '../../../../src/toolchain/project.ts';
 
@@ -28,9 +32,9 @@ test.each([
 });
 
 test('Move accepts the signature of an answer, and the values are those that the application signed', async () => {
-  const answers = await signedAnswers(findProject().application('weather'));
+  const answers = await collectSignedAnswers(findProject().application('weather'));
   if (answers === undefined) throw new Error('weather has fakes');
-  const modules = signedModules('app', answers);
+  const modules = formatModules('app', answers);
   expect([...modules.keys()]).toEqual(['tests/signed_answer.move']);
   const ownTests = `#[test_only]
 module app::own_tests;
@@ -66,14 +70,14 @@ describe('further requests of stand_in.ts', () => {
       mkdirSync(dirname(join(folder, name)), { recursive: true });
       writeFileSync(join(folder, name), name === 'stand_in.ts' ? change(content) : content);
     }
-    const signed = await signedAnswers({ name: 'price', folder });
+    const signed = await collectSignedAnswers({ name: 'price', folder });
     return [...(signed?.answers.keys() ?? [])];
   }
   const newest = "answers: { newest: { path: '/latest?pair=SUI-USD' } },";
   const insert = (line: string) => (text: string) =>
     text.replace('    close,\n', `    ${line}\n    close,\n`);
 
-  test('add to the answer to the example', async () => {
+  test('add their answers to the answer to the example', async () => {
     expect(await listNames(insert(newest))).toEqual(['answer', 'newest']);
   });
 
@@ -81,7 +85,7 @@ describe('further requests of stand_in.ts', () => {
     expect(await listNames((text) => text, 'feed')).toEqual(['answer']);
   });
 
-  test('may replace the answer by its name', async () => {
+  test('replace the answer to the example if they have its name', async () => {
     const replaced = "answers: { answer: { path: '/latest?pair=SUI-USD' } },";
     expect(await listNames(insert(replaced))).toEqual(['answer']);
   });

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { WatchedFiles } from '../../../../src/toolchain/dev/watched_files.ts';
 
-/** Makes a folder with the files a.ts and b.ts, of which a.ts is watched. */
-function watched() {
+/** Makes a folder with the files a.ts and b.ts, and watches a.ts. */
+function createWatchedFolder() {
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-watched-'));
   const path = (name: string) => join(folder, name);
   const save = (name: string) => writeFileSync(path(name), `${Math.random()}`);
@@ -19,23 +19,23 @@ function watched() {
   });
   files.beginRound();
   files.add(path('a.ts'));
-  /** Returns the files in which a change was noticed, at the time of the first notice. */
+  /** Runs an action, waits for the first notice, and returns the files that were noticed by then. */
   const readNotices = async (action: () => void): Promise<string[]> => {
     notices.length = 0;
     action();
     await expect.poll(() => notices.length).toBeGreaterThan(0);
     return [...new Set(notices)];
   };
-  /** Returns the same for actions that should cause no notice, followed by a save of a.ts. */
-  const sawBeforeA = (...actions: readonly (() => void)[]) =>
+  /** Runs actions that should cause no notice, and then saves a.ts. Returns the files that were noticed. */
+  const readNoticesUntilA = (...actions: readonly (() => void)[]) =>
     readNotices(() => {
       for (const action of [...actions, () => save('a.ts')]) action();
     });
-  return { files, path, save, saw: readNotices, sawBeforeA };
+  return { files, path, save, readNotices, readNoticesUntilA };
 }
 
 test('WatchedFiles sees every save in place, and every save by rename', async () => {
-  const { path, save, saw: readNotices } = watched();
+  const { path, save, readNotices } = createWatchedFolder();
   const rename = () => {
     save('a.ts.new');
     renameSync(path('a.ts.new'), path('a.ts'));
@@ -47,19 +47,19 @@ test('WatchedFiles sees every save in place, and every save by rename', async ()
 });
 
 test('WatchedFiles sees a file that is deleted, and created again', async () => {
-  const { path, save, saw: readNotices } = watched();
+  const { path, save, readNotices } = createWatchedFolder();
   expect(await readNotices(() => rmSync(path('a.ts')))).toEqual(['a.ts']);
   expect(await readNotices(() => save('a.ts'))).toEqual(['a.ts']);
 });
 
 test('WatchedFiles ignores other files in the folder, backups and the files of an editor', async () => {
-  const { save, sawBeforeA } = watched();
+  const { save, readNoticesUntilA } = createWatchedFolder();
   const actions = ['b.ts', 'a.ts~', '.a.ts.swp', '4913'].map((name) => () => save(name));
-  expect(await sawBeforeA(...actions)).toEqual(['a.ts']);
+  expect(await readNoticesUntilA(...actions)).toEqual(['a.ts']);
 });
 
 test('WatchedFiles sees a file that appears together with its folder', async () => {
-  const { files, path, save, saw: readNotices } = watched();
+  const { files, path, save, readNotices } = createWatchedFolder();
   files.add(path('new/deep/c.ts'));
   expect(
     await readNotices(() => {
@@ -69,19 +69,19 @@ test('WatchedFiles sees a file that appears together with its folder', async () 
   ).toEqual(['new']);
 });
 
-test('WatchedFiles forgets at the end of a round, and not earlier, the files that were not added in it', async () => {
-  const { files, path, save, saw: readNotices, sawBeforeA } = watched();
+test('WatchedFiles forgets files that were not added in a round, but only at its end', async () => {
+  const { files, path, save, readNotices, readNoticesUntilA } = createWatchedFolder();
   files.add(path('b.ts'));
   files.finishRound();
   files.beginRound();
   files.add(path('a.ts'));
   expect(await readNotices(() => save('b.ts'))).toEqual(['b.ts']);
   files.finishRound();
-  expect(await sawBeforeA(() => save('b.ts'))).toEqual(['a.ts']);
+  expect(await readNoticesUntilA(() => save('b.ts'))).toEqual(['a.ts']);
 });
 
 test('WatchedFiles sees the files of a folder that was deleted and created again, in the next round', async () => {
-  const { files, path, save, saw: readNotices } = watched();
+  const { files, path, save, readNotices } = createWatchedFolder();
   mkdirSync(path('sub'));
   save('sub/c.ts');
   files.add(path('sub/c.ts'));

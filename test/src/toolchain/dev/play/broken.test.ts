@@ -27,7 +27,7 @@ test.each([
   [{ a: [1, 2] }, { a: [2, 3] }],
   [{ a: [] }, { a: [0] }],
   [{ a: { b: 1 } }, { a: { b: 2 } }],
-])('the changing host answers %j as %j, under the signature of the former', async (data, changed) => {
+])('the changing host changes the answer %j to %j, and keeps the signature', async (data, changed) => {
   const url = await enclave((_, response) => response.setHeader('x-enclave-key', 'bb').end(sign(data)));
   const answer = await fetch(await listen(createChangingProxy(url)), { method: 'POST', body: '{}' });
   expect([await answer.json(), answer.headers.get('x-enclave-key')]).toEqual([

@@ -50,7 +50,7 @@ async function ask(path: string, method = 'GET'): Promise<{ status: number | und
 }
 
 test.each(['/', '/broken/changed/', '/broken/replayed/'])(
-  'adds the script for the row of links to the page at %s, and nowhere else',
+  'the dapp server adds the script for the row of links to the page at %s, and nowhere else',
   async (path) => {
     expect((await ask(path)).body).toBe(
       PAGE.replace('<head>', '<head>\n<script type="module" src="/play.js"></script>'),
@@ -62,7 +62,7 @@ test.each(['/', '/broken/changed/', '/broken/replayed/'])(
 test.each([
   ['/settings.json', 'http://127.0.0.1:9'],
   ...Object.entries(COUNTERPARTS).map(([name, url]) => [`/broken/${name}/settings.json`, url]),
-])('names at %s the enclave %s', async (path = '', url) => {
+])('the dapp server has settings at %s that name the enclave %s', async (path = '', url) => {
   expect(JSON.parse((await ask(path)).body)).toEqual({ enclave: { url } });
 });
 
@@ -84,11 +84,11 @@ test.each([
   '/broken/changed',
   '/%',
   '/a\\..\\secret',
-])('has nothing at %s', async (path) => {
+])('the dapp server has nothing at %s', async (path) => {
   const { status, body } = await ask(path);
   expect([status, body.includes('secret')]).toEqual([404, false]);
 });
 
-test.each(['POST', 'PUT', 'DELETE', 'OPTIONS'])('refuses %s', async (method) => {
+test.each(['POST', 'PUT', 'DELETE', 'OPTIONS'])('the dapp server refuses %s', async (method) => {
   expect((await ask('/', method)).status).toBe(405);
 });

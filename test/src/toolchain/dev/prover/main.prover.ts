@@ -46,12 +46,12 @@ async function start(env: Record<string, string> = {}): Promise<Prover> {
 }
 
 /** Returns all descendants of a process. */
-function descendants(pid: number): number[] {
+function listDescendants(pid: number): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
     .split(' ')
     .filter(Boolean)
     .map(Number);
-  return children.flatMap((child) => [child, ...descendants(child)]);
+  return children.flatMap((child) => [child, ...listDescendants(child)]);
 }
 
 /**
@@ -64,7 +64,7 @@ async function curl(url: string, body: object) {
   return JSON.parse(await text(child.stdout));
 }
 
-async function localProvider(): Promise<string> {
+async function startLocalProvider(): Promise<string> {
   const { server, issuer } = await startProvider();
   onTestFinished(() => {
     server.closeAllConnections();
@@ -74,7 +74,7 @@ async function localProvider(): Promise<string> {
 }
 
 test('make prover proves a token of a local oidc-provider: snarkjs verifies the proof, @mysten/sui assembles a signature', async () => {
-  const issuer = await localProvider();
+  const issuer = await startLocalProvider();
   const { url, output } = await start({ ISSUER: issuer });
   const ephemeral = new Ed25519Keypair();
   const randomness = generateRandomness();
@@ -104,9 +104,9 @@ test('make prover proves a token of a local oidc-provider: snarkjs verifies the 
   const { a, b, c } = answer.proofPoints;
   const folder = mkdtempSync(join(tmpdir(), 'prover-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const verifies = (input: bigint) => {
+  const verifies = (value: bigint) => {
     const [inputs, proof] = [join(folder, 'public.json'), join(folder, 'proof.json')];
-    writeFileSync(inputs, JSON.stringify([String(input)]));
+    writeFileSync(inputs, JSON.stringify([String(value)]));
     writeFileSync(proof, JSON.stringify({ pi_a: a, pi_b: b, pi_c: c, protocol: 'groth16', curve: 'bn128' }));
     try {
       return execFileSync(
@@ -131,7 +131,7 @@ test('make prover proves a token of a local oidc-provider: snarkjs verifies the 
   }
 });
 
-test('the printed line makes a proof; for a token that is too long, the error names the size that accepts it', async () => {
+test('the printed command makes a proof; for a token that is too long, the error names the size that accepts it', async () => {
   const { url, output, child } = await start();
   const [, line = ''] = /^ {2}(curl .*)$/m.exec(output()) ?? [];
   const answer = JSON.parse(execFileSync('sh', ['-c', line], { encoding: 'utf8' }));
@@ -144,7 +144,7 @@ test('the printed line makes a proof; for a token that is too long, the error na
     error: expect.stringMatching(/sui-v1 \(small\) accepts 512.*make prover SIZE=full/),
   });
 
-  const pids = descendants(child.pid as number);
+  const pids = listDescendants(child.pid as number);
   expect(pids.length).toBeGreaterThanOrEqual(2);
   child.kill('SIGINT');
   expect(await once(child, 'close')).toEqual([0, null]);
@@ -153,13 +153,13 @@ test('the printed line makes a proof; for a token that is too long, the error na
 
 test('a backend that dies is reported, and nothing outlives a front end that is killed', async () => {
   const first = await start();
-  const [backend = 0] = descendants(first.child.pid as number);
+  const [backend = 0] = listDescendants(first.child.pid as number);
   process.kill(backend, 'SIGKILL');
   expect(await once(first.child, 'close')).toEqual([1, null]);
   expect(first.output()).toContain('make prover: the backend ended: SIGKILL');
 
   const second = await start();
-  const pids = descendants(second.child.pid as number);
+  const pids = listDescendants(second.child.pid as number);
   second.child.kill('SIGKILL');
   await once(second.child, 'close');
   await expect.poll(() => pids.filter((pid) => existsSync(`/proc/${pid}/exe`))).toEqual([]);

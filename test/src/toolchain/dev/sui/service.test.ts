@@ -45,7 +45,7 @@ describe('the account', () => {
     expect(await readBalance(address)).toBe('1000000000000');
   });
 
-  test('stays the same from start to start, on another chain', async () => {
+  test('stays the same at the next start, which has another chain', async () => {
     const next = await start();
     await next.close();
     expect(next.account).toEqual(service.account);
@@ -64,15 +64,15 @@ describe('the account', () => {
 
   test('is refused if others can read its key, or the file has no key, without repeating the file', async () => {
     const { keyFile = '' } = service.account;
-    const kept = readFileSync(keyFile, 'utf8');
+    const keyText = readFileSync(keyFile, 'utf8');
     chmodSync(keyFile, 0o644);
     await expect(start()).rejects.toThrow('chmod 600');
-    writeFileSync(keyFile, kept.slice(0, -5));
+    writeFileSync(keyFile, keyText.slice(0, -5));
     chmodSync(keyFile, 0o600);
     const error = await start().catch((thrown: Error) => thrown);
-    expect(String(error)).toMatch(/holds no ed25519 key/);
-    expect(String(error)).not.toContain(kept.slice(20, 40));
-    writeFileSync(keyFile, kept);
+    expect(String(error)).toMatch(/does not hold an Ed25519 key/);
+    expect(String(error)).not.toContain(keyText.slice(20, 40));
+    writeFileSync(keyFile, keyText);
   });
 });
 
@@ -103,21 +103,21 @@ describe('the faucet', () => {
     expect(JSON.stringify(await answer.json())).toMatch(/FixedAmountRequest/);
   });
 
-  test('prints where it can be reached', async () => {
+  test('names its path to a request for another path', async () => {
     const answer = await fetch(`${service.faucetUrl}/gas`);
     expect([answer.status, await answer.text()]).toEqual([404, expect.stringContaining('POST /v2/gas')]);
   });
 });
 
-describe('an unknown call is UNIMPLEMENTED by name', () => {
-  test('of gRPC', async () => {
+describe('an unknown call', () => {
+  test('of gRPC is UNIMPLEMENTED, and the error names the method', async () => {
     await expect(client.stateService.getCoinInfo({ coinType: '0x2::sui::SUI' })).rejects.toMatchObject({
       code: 'UNIMPLEMENTED',
       message: expect.stringContaining('sui.rpc.v2.StateService/GetCoinInfo'),
     });
   });
 
-  test('of JSON-RPC, and of a browser', async () => {
+  test('of JSON-RPC or a browser has status 415, and the answer names SuiGrpcClient', async () => {
     for (const request of [
       {},
       { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } },
@@ -128,7 +128,7 @@ describe('an unknown call is UNIMPLEMENTED by name', () => {
   });
 });
 
-test("another's object is refused at the execution too, if no simulation came before", async () => {
+test('the execution refuses an object of another owner, even if no simulation came before', async () => {
   const thief = new Ed25519Keypair();
   const { node, account } = service;
   node.ledger.give(thief.toSuiAddress(), 1_000_000_000n);
@@ -156,7 +156,7 @@ test("another's object is refused at the execution too, if no simulation came be
   expect(node.ledger.owned(account.address)).toContainEqual(stolen);
 });
 
-test('pages of this machine may ask node and faucet, and no others', async () => {
+test('only pages of this machine may call the node and the faucet', async () => {
   for (const url of [service.node.url, service.faucetUrl]) {
     for (const [origin, expected] of [
       ['http://localhost:5173', 204],
@@ -171,7 +171,7 @@ test('pages of this machine may ask node and faucet, and no others', async () =>
 
 describe('a port', () => {
   test.each(['port', 'faucetPort'] as const)(
-    '%s that is in use is named, and nothing is left behind',
+    'that is in use is refused by its number and its setting: %s',
     async (name) => {
       const holder = createServer();
       await new Promise<void>((resolve) => {
@@ -190,7 +190,7 @@ describe('a port', () => {
     [{ PORT: 'x' }, 'PORT must be an integer from 0 to 65535'],
     [{ FAUCET_PORT: '70000' }, 'FAUCET_PORT must be an integer'],
     [{ PORT: '9123' }, 'PORT and FAUCET_PORT must differ'],
-  ])('%j is refused in one line', async (env, message) => {
+  ])('in %j is refused in one line', async (env, message) => {
     const { status, stderr } = await call(main, [], { env: { ...env, OUT: folder } });
     expect({ status, stderr }).toEqual({
       status: 1,

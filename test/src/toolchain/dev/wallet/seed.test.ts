@@ -20,7 +20,7 @@ test('the seed is in the user’s cache', () => {
   expect(seedFolder({ HOME: '/home/me' })).toBe('/home/me/.cache/sui-enclave/dev-wallet');
 });
 
-test('the seed stays from start to start, and only its owner can read it', () => {
+test('the seed stays the same from start to start, and only its owner can read it', () => {
   const seed = developmentSeed(folder);
   expect(seed).toMatch(/^[0-9a-f]{64}$/);
   expect(developmentSeed(folder)).toBe(seed);
@@ -61,7 +61,7 @@ describe('the seed is refused', () => {
   ])('if the file holds %s, without quoting it', (_, text) => {
     developmentSeed(folder);
     writeFileSync(file, text);
-    expect(() => developmentSeed(folder)).toThrow(`${file} holds no seed of make dev-wallet`);
+    expect(() => developmentSeed(folder)).toThrow(`${file} does not hold a seed of make dev-wallet`);
     expect(() => developmentSeed(folder)).not.toThrow(/abab/);
   });
 });

@@ -18,7 +18,7 @@ afterAll(() => {
   provider.server.close();
 });
 
-async function statusFor(redirectUri: string): Promise<number> {
+async function requestStatus(redirectUri: string): Promise<number> {
   const url = new URL(`${provider.issuer}/auth`);
   const [client_id, response_type] = [CLIENTS.implicit.clientId, 'id_token'];
   const parameters = { client_id, response_type, scope: 'openid', nonce: 'n', redirect_uri: redirectUri };
@@ -28,9 +28,9 @@ async function statusFor(redirectUri: string): Promise<number> {
 
 describe('a redirect URI', () => {
   test.each(['http://127.0.0.1:5173/', 'http://localhost:3000/any/path?and=query', 'http://localhost/back'])(
-    '%s is on this machine',
+    '%s is accepted',
     async (uri) => {
-      expect(await statusFor(uri)).toBe(303);
+      expect(await requestStatus(uri)).toBe(303);
     },
   );
 
@@ -45,7 +45,7 @@ describe('a redirect URI', () => {
     'http://localhost:3000/#fragment',
     'not a URL',
   ])('%s is refused', async (uri) => {
-    expect(await statusFor(uri)).toBe(400);
+    expect(await requestStatus(uri)).toBe(400);
   });
 });
 
