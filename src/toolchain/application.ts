@@ -9,7 +9,7 @@ import { describeModuleFailure } from './module_failure.ts';
  * with real secrets prints only the messages of its own errors.
  *
  * @param folder of the application, with `app.yaml` and `app.ts`
- * @throws ConfigError, with the place in the source where one is known
+ * @throws ConfigError, with the position in the source if it is known
  */
 export async function loadForAuthor(folder: string, name: string): Promise<LoadedApplication> {
   try {

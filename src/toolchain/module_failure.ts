@@ -14,6 +14,8 @@ interface Position {
 const SHOWN_WIDTH = 160;
 
 /**
+ * Describes an error that a module of the application threw while it was loaded.
+ *
  * @param error that the import threw
  * @param folder of the application, as an absolute path
  * @returns the message, the position and the lines there; undefined if the error names no position in the

@@ -18,7 +18,7 @@ export const ENCLAVE_PACKAGE = join(MOVE, 'enclave');
 /** The Move package of feeds, which contracts may depend on too. */
 export const FEED_PACKAGE = join(MOVE, 'feed');
 
-/** The static files of the console: built in a clone, part of the installed package. */
+/** The static files of the console. A clone has to build them; the installed package contains them. */
 export const CONSOLE = IS_CLONE ? join(CLONE, 'out/console') : join(PACKAGE, 'console');
 
 /** The static files of the wallet's page, which only a clone has. */

@@ -39,11 +39,11 @@ export function cloneAt(root = CLONE): Project {
     application(name) {
       if (name === undefined) throw new ConfigError('APP must name the application, a folder of src/apps');
       const folder = join(apps, name);
-      const isThere = APPLICATION_NAME.test(name) && existsSync(join(folder, 'app.yaml'));
-      if (!isThere) throw unknown(name, applicationNames(apps));
+      const exists = APPLICATION_NAME.test(name) && existsSync(join(folder, 'app.yaml'));
+      if (!exists) throw createUnknownError(name, applicationNames(apps));
       return { name: nameOfFolder(folder, name), folder };
     },
-    movePackages: () => packagesIn(join(root, 'move')),
+    movePackages: () => findPackages(join(root, 'move')),
   };
 }
 
@@ -55,10 +55,11 @@ export function repositoryAt(root: string): Project {
     isClone: false,
     application(applicationName) {
       const name = nameOfFolder(folder);
-      if (applicationName !== undefined && applicationName !== name) throw unknown(applicationName, [name]);
+      if (applicationName !== undefined && applicationName !== name)
+        throw createUnknownError(applicationName, [name]);
       return { name, folder };
     },
-    movePackages: () => packagesIn(join(folder, 'move')),
+    movePackages: () => findPackages(join(folder, 'move')),
   };
 }
 
@@ -70,10 +71,10 @@ export function repositoryAt(root: string): Project {
  */
 export function findProject(from = process.cwd()): Project {
   if (IS_CLONE) return cloneAt();
-  return repositoryAt(rootAbove(from));
+  return repositoryAt(findRoot(from));
 }
 
-function rootAbove(from: string): string {
+function findRoot(from: string): string {
   for (let folder = resolve(from); ; folder = dirname(folder)) {
     if (['app.yaml', 'package.json'].every((file) => existsSync(join(folder, file)))) return folder;
     if (folder === dirname(folder)) {
@@ -84,12 +85,12 @@ function rootAbove(from: string): string {
   }
 }
 
-function packagesIn(move: string): ReadonlyMap<string, string> {
+function findPackages(move: string): ReadonlyMap<string, string> {
   const names = globSync('*/Move.toml', { cwd: move }).map(dirname).sort();
   return new Map(names.map((name) => [name, join(move, name)]));
 }
 
-function unknown(name: string, knownNames: readonly string[]): ConfigError {
+function createUnknownError(name: string, knownNames: readonly string[]): ConfigError {
   const list = knownNames.join(', ') || 'none';
   return new ConfigError(`APP=${name}: there is no such application; the applications are: ${list}`);
 }

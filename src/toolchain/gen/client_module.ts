@@ -36,11 +36,11 @@ export function clientModule({ signed, all }: SignedStructs): string {
     if (fields !== undefined) return intents.has(leaf) ? `${leaf}.payload` : leaf;
     return use(PLAIN.get(type)?.[0] ?? type);
   };
-  const declarations = all.map((struct) => declaration(struct, intents.get(struct.name), formatCodec));
-  return `${importText([...used])}\n\n${declarations.join('\n')}`;
+  const declarations = all.map((struct) => formatDeclaration(struct, intents.get(struct.name), formatCodec));
+  return `${formatImport([...used])}\n\n${declarations.join('\n')}`;
 }
 
-function declaration(
+function formatDeclaration(
   { name, fields }: SchemaStruct,
   intent: number | undefined,
   formatCodec: (field: SchemaField) => string,
@@ -63,14 +63,14 @@ function parsedType(field: SchemaField): string {
   if (type === BYTES) return 'Uint8Array';
   if (wrapper === 'Option') return `${parsedType(itemOf(field))} | null`;
   if (wrapper === 'vector') {
-    const item = parsedType(itemOf(field));
-    return `readonly ${/[ ]/.test(item) ? `(${item})` : item}[]`;
+    const element = parsedType(itemOf(field));
+    return `readonly ${/[ ]/.test(element) ? `(${element})` : element}[]`;
   }
   return PLAIN.get(type)?.[1] ?? leaf;
 }
 
 /** Formats the import with its names in the order that Biome and people expect: u8 before u16. */
-function importText(names: readonly string[]): string {
+function formatImport(names: readonly string[]): string {
   const sorted = [...names].sort(new Intl.Collator('en', { numeric: true }).compare);
   const from = `from '${CLIENT}';`;
   const flat = `import { ${sorted.join(', ')} } ${from}`;

@@ -31,10 +31,10 @@ export async function generatedFiles(
 
 export const main = command({
   name: 'gen',
-  purpose: `Writes the types that an application signs as Move structs with their intents (sources/signed.move) and the tests of
-their bytes (tests/signed_vectors.move), as a module for dapps (generated/client.ts), for services in Python and Go
-(generated/signed.py, generated/signed.go), and the bytes of some values (generated/vectors.json). It replaces only files
-that it wrote itself, and that nobody has edited since.`,
+  purpose: `From the types that an application signs, writes Move structs with their intents (sources/signed.move), tests of their
+bytes (tests/signed_vectors.move), modules for dapps, Python and Go (generated/client.ts, signed.py, signed.go), and the
+bytes of some values (generated/vectors.json). It replaces only files that it wrote itself, and that nobody has edited
+since.`,
   example: '--check',
   arguments: { application: { schema: text, optional: true } },
   options: {
@@ -46,7 +46,7 @@ that it wrote itself, and that nobody has edited since.`,
     check: { help: 'write nothing, and fail if a file is out of date' },
   },
   notes:
-    'without a name: the application of this repository; a clone of sui-enclave has several\nexit codes: 0 written, or equal; 1 refused, or a file differs; 2 invalid command line',
+    'without a name: the application of this repository; in a clone of sui-enclave, the name is required\nexit codes: 0 written, or equal; 1 refused, or a file differs; 2 invalid command line',
   async run({ args: { application }, options: { move, check } }) {
     const files = await generatedFiles(findProject(), application, move);
     const written = writeGenerated(files, check);

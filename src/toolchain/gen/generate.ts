@@ -29,6 +29,8 @@ export function hasGenerated({ folder }: ApplicationFolder, moveFolder: string):
 }
 
 /**
+ * Generates the files of an application.
+ *
  * @param moveFolder absolute path of a Move package that depends on `enclave`
  * @returns content by path
  * @throws GenError; ConfigError of the application
@@ -38,7 +40,7 @@ export async function generate(
   moveFolder: string,
 ): Promise<ReadonlyMap<string, string>> {
   const { module } = await loadForAuthor(folder, name);
-  const { move, application } = generateFiles(module.signs, packageNameIn(moveFolder));
+  const { move, application } = generateFiles(module.signs, readPackageName(moveFolder));
   return new Map([
     ...[...move].map(([path, content]) => [join(moveFolder, path), content] as const),
     ...[...application].map(([path, content]) => [join(folder, path), content] as const),
@@ -70,7 +72,7 @@ export function generateFiles(types: readonly DeclaredStruct[], packageName: str
   };
 }
 
-function packageNameIn(folder: string): string {
+function readPackageName(folder: string): string {
   const file = join(folder, 'Move.toml');
   const toml = existsSync(file) ? readFileSync(file, 'utf8') : '';
   const [, name] = /^\[package\]$[^[]*?^name *= *"([a-z][a-z0-9_]*)" *$/ms.exec(toml) ?? [];

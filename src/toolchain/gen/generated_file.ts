@@ -12,6 +12,8 @@ const HEADER =
   /^(?:\/\/ |# |\{\n {2}"generated": ")Written by sui-enclave gen: [^"\n]* sha256:([0-9a-f]{64})(?:\n|",\n)/;
 
 /**
+ * Returns generated code with its header.
+ *
  * @param content of Move, TypeScript, Go or Python
  * @param comment beginning of a comment in that language
  */
@@ -19,7 +21,7 @@ export function generatedCode(content: string, comment: '//' | '#' = '//'): stri
   return `${comment} ${NOTE} sha256:${computeDigest(content)}\n${content}`;
 }
 
-/** @param members lines of the object's other properties */
+/** Returns a generated JSON object. @param members lines of its other properties */
 export function generatedJson(members: string): string {
   const content = `${members}}\n`;
   return `{\n  "generated": "${NOTE} sha256:${computeDigest(content)}",\n${content}`;
@@ -58,19 +60,19 @@ export function isGenerated(path: string): boolean {
 /** Reads the file, which `gen` must have written and nobody edited; undefined if it does not exist. */
 function readUnedited(path: string): string | undefined {
   if (!existsSync(path)) return undefined;
-  const present = readFileSync(path, 'utf8');
-  const [header = '', digest] = HEADER.exec(present) ?? [];
+  const existingContent = readFileSync(path, 'utf8');
+  const [header = '', digest] = HEADER.exec(existingContent) ?? [];
   if (digest === undefined) {
     throw new GenError(
       'GEN_FOREIGN_FILE',
       `${path} was not written by sui-enclave gen: move it elsewhere first`,
     );
   }
-  if (digest !== computeDigest(present.slice(header.length))) {
+  if (digest !== computeDigest(existingContent.slice(header.length))) {
     throw new GenError(
       'GEN_EDITED',
       `${path} was edited since sui-enclave gen wrote it: put the change into app.ts, and delete the file`,
     );
   }
-  return present;
+  return existingContent;
 }

@@ -122,20 +122,20 @@ ${argumentLines.join('')}    );
 
 function formatArguments({ fields }: SchemaStruct, value: unknown): string[] {
   const values = new Map(Object.entries(Object(value)));
-  return fields.map((field) => expression(field, values.get(field.name)));
+  return fields.map((field) => formatExpression(field, values.get(field.name)));
 }
 
-/** @param value of the field's type, as `samples.ts` makes it */
-function expression(field: SchemaField, value: unknown): string {
+/** Formats a value as an expression in Move. @param value of the field's type, as `samples.ts` makes it */
+function formatExpression(field: SchemaField, value: unknown): string {
   const { type, fields } = field;
   const { wrappers, leaf } = unwrapType(type);
   const [wrapper] = wrappers;
   const items: readonly unknown[] = Array.isArray(value) ? value : [value];
   if (type === 'vector<u8>') return `x"${Buffer.from(items.map(Number)).toString('hex')}"`;
   if (wrapper === 'Option' && value === null) return 'option::none()';
-  if (wrapper === 'Option') return `option::some(${expression(itemOf(field), value)})`;
+  if (wrapper === 'Option') return `option::some(${formatExpression(itemOf(field), value)})`;
   if (wrapper === 'vector') {
-    return `vector[${items.map((item) => expression(itemOf(field), item)).join(', ')}]`;
+    return `vector[${items.map((element) => formatExpression(itemOf(field), element)).join(', ')}]`;
   }
   if (fields !== undefined) {
     return `${MODULE}::${newFunction(leaf)}(${formatArguments({ name: leaf, fields }, value).join(', ')})`;

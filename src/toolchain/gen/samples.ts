@@ -1,4 +1,4 @@
-/** Makes values of signed types, always the same, with which the bytes of all languages are tested. */
+/** Makes fixed values of signed types, to test that all languages encode them in the same bytes. */
 import { type DeclaredStruct, signedType } from 'sui-enclave/wire/intent';
 import { type SchemaField, toSchemaType, unwrapType } from 'sui-enclave/wire/schema_type';
 import { struct } from 'sui-enclave/wire/struct';
@@ -55,7 +55,7 @@ export function createVectors(signed: readonly DeclaredStruct[]): Vector[] {
   });
 }
 
-/** Gives numbers that are all different. */
+/** Counts from 1, so that all numbers differ. */
 class Counter {
   #last = 0;
 
@@ -77,9 +77,9 @@ function createSample(field: SchemaField, kind: Kind, counter: Counter): Sample 
   const { type, fields } = field;
   const [wrapper] = unwrapType(type).wrappers;
   if (type === 'vector<u8>') return createBytes(kind, counter);
-  const item = () => createSample(itemOf(field), kind, counter);
-  if (wrapper === 'Option') return kind === 'zeros' ? null : item();
-  if (wrapper === 'vector') return kind === 'zeros' ? [] : [item(), item()];
+  const createElement = () => createSample(itemOf(field), kind, counter);
+  if (wrapper === 'Option') return kind === 'zeros' ? null : createElement();
+  if (wrapper === 'vector') return kind === 'zeros' ? [] : [createElement(), createElement()];
   if (fields !== undefined) return createStruct(fields, kind, counter);
   return createPlain(type, kind, counter);
 }

@@ -40,11 +40,11 @@ const RESERVED_STRUCTS = new Set([
   'EncodeMessage',
 ]);
 
-/** @throws GenError that names the struct or field */
+/** Collects and checks the structs of signed types. @throws GenError that names the struct or field */
 export function signedStructs(signed: readonly SchemaType[]): SignedStructs {
   if (signed.length === 0) throw new GenError('GEN_NOTHING', 'the application signs nothing');
   const all = new Map<string, SchemaStruct>();
-  for (const type of signed) add(all, type);
+  for (const type of signed) addStruct(all, type);
   requireDistinct(
     'struct',
     [...all.values()].map(({ name }) => snakeCase(name)),
@@ -56,20 +56,20 @@ export function signedStructs(signed: readonly SchemaType[]): SignedStructs {
   return { signed, all: [...all.values()] };
 }
 
-function add(all: Map<string, SchemaStruct>, { name, fields }: SchemaStruct): void {
+function addStruct(all: Map<string, SchemaStruct>, { name, fields }: SchemaStruct): void {
   requireName(name, STRUCT_NAME, RESERVED_STRUCTS, `the struct ${name}`);
   for (const field of fields) {
     const place = `${name}.${field.name}`;
     requireName(field.name, FIELD_NAME, RESERVED_FIELDS, place);
     const { leaf } = unwrapType(field.type);
-    if (field.fields) add(all, { name: leaf, fields: field.fields });
+    if (field.fields) addStruct(all, { name: leaf, fields: field.fields });
     else if (!isPlainType(leaf)) {
       throw new GenError('GEN_TYPE', `${place} has the type ${field.type}, which can't be written in Move`);
     }
   }
   const struct = { name, fields };
-  const before = all.get(name);
-  if (before !== undefined && JSON.stringify(before.fields) !== JSON.stringify(fields)) {
+  const existingStruct = all.get(name);
+  if (existingStruct !== undefined && JSON.stringify(existingStruct.fields) !== JSON.stringify(fields)) {
     throw new GenError('GEN_CONFLICT', `there are two structs ${name}, with different fields`);
   }
   all.set(name, struct);
@@ -90,14 +90,17 @@ function requireName(name: string, form: RegExp, reserved: ReadonlySet<string>, 
   }
 }
 
-/** @throws GenError: GEN_CONFLICT; GEN_NAME for a name that is too long */
+/** Checks that names are distinct. @throws GenError: GEN_CONFLICT; GEN_NAME for a name that is too long */
 export function requireDistinct(label: string, names: readonly string[]): void {
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined)
-    throw new GenError('GEN_CONFLICT', `the generated code would have the ${label} ${twice} twice`);
-  const long = names.find((name) => name.length > MAX_NAME_LENGTH);
-  if (long !== undefined) {
-    throw new GenError('GEN_NAME', `the ${label} ${long} would have more than ${MAX_NAME_LENGTH} characters`);
+  const duplicate = names.find((name, index) => names.indexOf(name) !== index);
+  if (duplicate !== undefined)
+    throw new GenError('GEN_CONFLICT', `the generated code would have the ${label} ${duplicate} twice`);
+  const longName = names.find((name) => name.length > MAX_NAME_LENGTH);
+  if (longName !== undefined) {
+    throw new GenError(
+      'GEN_NAME',
+      `the ${label} ${longName} would have more than ${MAX_NAME_LENGTH} characters`,
+    );
   }
 }
 

@@ -33,18 +33,18 @@ export async function makeBase(
   for (const lock of locks.map(readLock)) {
     const debs = await fetchAll(lock.packages, lock, mirrors, cache);
     // base-files comes first: it has the links to folders in /usr, on which the other packages rely.
-    const first = lock.packages.findIndex(({ name }) => name === 'base-files');
-    const order = [...debs.keys()].sort((a, b) => Number(b === first) - Number(a === first) || a - b);
+    const baseIndex = lock.packages.findIndex(({ name }) => name === 'base-files');
+    const order = [...debs.keys()].sort((a, b) => Number(b === baseIndex) - Number(a === baseIndex) || a - b);
     for (const at of order) {
       const { name } = lock.packages[at] as { name: string };
       packages.push({ name, deb: debs[at] as string });
     }
   }
-  replaceBy(out, (fresh) => {
-    const file = openSync(fresh, 'wx');
+  replaceBy(out, (temporaryFile) => {
+    const file = openSync(temporaryFile, 'wx');
     try {
       for (const { name, deb } of packages) writeFileSync(file, readEntries(name, readFileSync(deb)));
-      for (const overlay of overlays) writeFileSync(file, withoutEnd(readFileSync(overlay)));
+      for (const overlay of overlays) writeFileSync(file, removeEnd(readFileSync(overlay)));
       writeFileSync(file, Buffer.alloc(1024));
     } finally {
       closeSync(file);
@@ -55,15 +55,15 @@ export async function makeBase(
 function readEntries(name: string, deb: Buffer): Buffer {
   const tar = dataArchive(deb);
   for (const { path } of tarEntries(tar)) {
-    const plain = path.replace(/^\.?\/+/, '');
-    if (MERGED.test(plain) || plain.split('/').includes('..')) {
-      throw new ImageError('ARCHIVE_INVALID', `the package ${name} holds ${plain}, outside /usr`);
+    const relativePath = path.replace(/^\.?\/+/, '');
+    if (MERGED.test(relativePath) || relativePath.split('/').includes('..')) {
+      throw new ImageError('ARCHIVE_INVALID', `the package ${name} holds ${relativePath}, outside /usr`);
     }
   }
-  return withoutEnd(tar);
+  return removeEnd(tar);
 }
 
 /** Returns an archive without its trailing empty blocks, so that another archive can follow. */
-function withoutEnd(tar: Buffer): Buffer {
+function removeEnd(tar: Buffer): Buffer {
   return tar.subarray(0, tarEntries(tar).at(-1)?.end ?? 0);
 }

@@ -53,9 +53,9 @@ export const LOCK = 'enclave/debian.lock.json';
 
 export const main = command({
   name: 'build',
-  purpose: `Builds the enclave image of an application, <name>.eif, and writes its registers as <name>.pcrs. Beside them: what it was built
-from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), and every package that it was built from
-(inputs.tar). Needs buildah or podman, 6 GB of disk, and about 10 minutes the first time, most of them for the kernel.`,
+  purpose: `Builds the enclave image of an application, <name>.eif, and writes its registers as <name>.pcrs. Beside them, it writes a record
+of the sources (measurements.json), a list of the content (sbom.json, CycloneDX; licenses.txt), and every package that the
+image was built from (inputs.tar). Needs buildah or podman, 6 GB of disk, and about 10 minutes the first time, most of them for the kernel.`,
   example: '--channel stable',
   arguments: {},
   options: {
@@ -136,7 +136,9 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
       [relay, 'relay'],
     ] as const) {
       // The copy replaces the whole file at once, since a program may be using the old file.
-      replaceBy(file, (fresh) => copyFileSync(join(output, built), fresh, constants.COPYFILE_EXCL));
+      replaceBy(file, (temporaryFile) =>
+        copyFileSync(join(output, built), temporaryFile, constants.COPYFILE_EXCL),
+      );
     }
     writeFileSync(join(out, `${name}.pcrs`), registers);
     const version = readImageVersion(framework, source.app);
@@ -178,10 +180,12 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
     const file = relative('', eifFile);
     io.log(`${file}, ${(eif.length / 1e6).toFixed(1)} MB\n${registers}`);
     if (!source.isApart && isUnchanged(root, LOCK) === false) {
-      io.log(`${LOCK} is not the committed one: these registers are not those of the commit.`);
+      io.log(`${LOCK} differs from the committed file, so these registers are not those of the commit.`);
     }
     if (node !== undefined)
-      io.log(`It has Node ${node.version}, not the pinned one: these registers belong to no commit.`);
+      io.log(
+        `The image has Node ${node.version} instead of the pinned Node, so these registers are not those of any commit.`,
+      );
     return { json: { file, bytes: eif.length, measurements } };
   },
 });
@@ -224,8 +228,8 @@ export async function buildEif(source: ImageSource, inputs: ImageInputs, build: 
   const { cache, mirrors, dir, fresh = false, extraLocks = [], overlays = [], withoutTrial = false } = build;
   const { registry, node } = build;
   const context = join(dir, 'context');
-  const more = { ...(registry && { registry }), ...(node && { node }) };
-  await layContext(source, inputs, { cache, mirrors, context, ...more });
+  const optionalParts = { ...(registry && { registry }), ...(node && { node }) };
+  await layContext(source, inputs, { cache, mirrors, context, ...optionalParts });
   const locks = [LOCK, ...extraLocks].map((lock) => join(source.framework, lock));
   await makeBase(locks, join(context, 'base.tar'), cache, { overlays, mirrors });
   const output = mkdtempSync(join(dir, 'output-'));
@@ -242,7 +246,11 @@ export function createRecipe(
   return { file: join(framework, 'Containerfile'), args };
 }
 
-/** @throws ImageError: INPUTS_GONE, with the npm packages that could not be fetched; PACKAGE_CHANGED */
+/**
+ * Fetches the npm packages, and writes the context of the container's build.
+ *
+ * @throws ImageError: INPUTS_GONE, with the npm packages that could not be fetched; PACKAGE_CHANGED
+ */
 export async function layContext(
   source: ImageSource,
   inputs: ImageInputs,

@@ -47,6 +47,8 @@ interface BundledFile {
 }
 
 /**
+ * Bundles the server with an application.
+ *
  * @param appDir the application's folder, from the root of the repository
  * @param stage folder to which server.js and the files that it loads are written
  * @returns the paths of the modules in these files
@@ -90,7 +92,7 @@ export async function bundle(
 }
 
 /**
- * Returns the packages of which server.js contains a module, except for the module that loads the package.
+ * Returns the packages that have a module in server.js, besides the module that loads the package.
  */
 function findShared(server: BundledFile, packages: ReadonlyMap<LazyPackage, BundledFile>): LazyPackage[] {
   // The bundler's own modules, which are in each file, do not count.
@@ -143,11 +145,11 @@ async function bundleFile(root: string, entry: string, plugins: Plugin[]): Promi
  */
 export function readBundled(file: string, packages: ReadonlyMap<string, unknown>): string[] {
   const folders: string[] = JSON.parse(readFileSync(file, 'utf8'));
-  const unknown = folders.find((folder) => !packages.has(folder));
-  if (unknown === undefined) return folders;
+  const unknownFolder = folders.find((folder) => !packages.has(folder));
+  if (unknownFolder === undefined) return folders;
   throw new ImageError(
     'ARCHIVE_INVALID',
-    `the bundle contains code of ${unknown}, which is not among the packages that the image is built from`,
+    `the bundle contains code of ${unknownFolder}, which is not among the packages that the image is built from`,
   );
 }
 
@@ -155,7 +157,7 @@ export const main = command({
   name: 'bundle',
   program: 'node src/toolchain/image/bundle.ts',
   purpose:
-    "Inside the image's build: bundles the server and its application as server.js in the folder <stage>, beside the packages\nthat it loads late, and the list of all packages in it.",
+    "Inside the image's build: bundles the server and its application as server.js in the folder <stage>. Beside\nit, writes the packages that it loads later, and the list of all packages in these files.",
   arguments: { app_dir: { schema: path }, stage: { schema: path } },
   options: {},
   async run({ args: { app_dir: appDir, stage } }) {

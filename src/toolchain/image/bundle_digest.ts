@@ -51,7 +51,7 @@ async function digestInImage(source: BuildSource, cache: string): Promise<string
 export const main = command({
   name: 'bundle_digest',
   purpose: `Prints the SHA-256 of the server's bundle with each application: the code of an image, without its settings, Node and
-the rest of its system. A change of comments, or a file that moves, leaves it as it was. Needs no container.`,
+the rest of its system. It stays the same if only comments change, or a file moves. Needs no container.`,
   arguments: {},
   options: {
     'app-dir': {
@@ -67,9 +67,9 @@ the rest of its system. A change of comments, or a file that moves, leaves it as
   },
   async run({ options }, { io }) {
     const { 'app-dir': appDir, cache } = options;
-    const all = IS_CLONE && appDir === undefined ? APPS.map((app) => `src/apps/${app}`) : [appDir];
+    const folders = IS_CLONE && appDir === undefined ? APPS.map((app) => `src/apps/${app}`) : [appDir];
     const digests: Record<string, string> = {};
-    for (const source of all.map(findSource)) {
+    for (const source of folders.map(findSource)) {
       const digest = await digestInImage(source, resolve(cache));
       digests[source.name] = digest;
       io.log(`${digest} ${source.name}`);

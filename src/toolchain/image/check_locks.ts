@@ -1,6 +1,6 @@
 /**
- * `sui-enclave check_locks`: fetches every locked file into the cache. So people learn that a version is gone
- * before a build needs it.
+ * `sui-enclave check_locks`: fetches every locked file into the cache. A version that is no longer available
+ * is then noticed before a build needs it.
  */
 import { quantity } from 'sui-enclave/wording';
 import { command, runAsProcess } from 'sui-enclave-cli/command';
@@ -12,7 +12,7 @@ import { findMirrors } from './mirrors.ts';
 export const main = command({
   name: 'check_locks',
   purpose:
-    'Downloads every file of the lock files into the cache, to find versions that are gone before a build needs them.',
+    'Downloads every file of the lock files into the cache. So you notice before a build if a version is no longer available.',
   example: 'debian.lock.json',
   arguments: { lock: { schema: path, repeated: true, optional: true } },
   options: {

@@ -16,14 +16,14 @@ async function start() {
   return { ...issuer, ask };
 }
 
-test('the issuer gives a request whose token verifies by its keys, and which fits the small size', async () => {
+test('the issuer returns a request that fits the small circuit, with a token that its keys verify', async () => {
   const { ask, jwksUrl } = await start();
   const request = await ask();
   const key = await verifyToken(request.jwt, await (await fetch(jwksUrl)).json(), new Date());
   expect(() => buildInput(request, key, PROFILES.small)).not.toThrow();
 });
 
-test('the issuer gives each caller another user, key, randomness and salt; a query changes the claims', async () => {
+test('the issuer gives each caller a different user, key, randomness and salt; a query changes the claims', async () => {
   const { ask } = await start();
   const requests = [await ask(), await ask()];
   const claims = requests.map(({ jwt }) => decodeClaims(jwt));
@@ -39,7 +39,7 @@ test('the issuer gives each caller another user, key, randomness and salt; a que
   expect(decodeClaims(jwt)).toMatchObject({ sub: 'alice' });
 });
 
-test('the issuer has no other path', async () => {
+test('the issuer answers requests for other paths with 404', async () => {
   const { issuer } = await start();
   for (const path of ['/', '/toString', '/__proto__']) expect((await fetch(issuer + path)).status).toBe(404);
 });

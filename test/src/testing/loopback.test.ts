@@ -33,8 +33,8 @@ test.each([
   ['http://wallet.example/http://localhost', false],
   ['null', false],
   ['', false],
-])('%j is an origin of this machine: %s', (origin, isOne) => {
-  expect(isLoopbackOrigin(origin)).toBe(isOne);
+])('%j is an origin of this machine: %s', (origin, isLocal) => {
+  expect(isLoopbackOrigin(origin)).toBe(isLocal);
 });
 
 /** Sends headers unchanged, which fetch does not do. */
@@ -64,12 +64,13 @@ async function startNode(): Promise<string> {
   return node.url;
 }
 
-async function startedUrl({ origin, close }: { readonly origin: string; close(): Promise<void> }) {
+/** Closes a server after the test. @returns its URL */
+async function closeAfterTest({ origin, close }: { readonly origin: string; close(): Promise<void> }) {
   onTestFinished(close);
   return origin;
 }
 
-/** Kinds of servers, each with its answer to a page that may ask. */
+/** Development servers by name. Each function starts the server and returns its URL. */
 const SERVERS: readonly [string, () => Promise<string>][] = [
   ['the Sui node', startNode],
   ['the faucet', async () => await serve(createFaucet(() => '0x1'))],
@@ -89,22 +90,22 @@ const SERVERS: readonly [string, () => Promise<string>][] = [
     'the issuer of make prover',
     async () => {
       const { issuer: origin, close } = await startDevelopmentIssuer();
-      return await startedUrl({ origin, close });
+      return await closeAfterTest({ origin, close });
     },
   ],
-  ['the weather API', async () => await startedUrl(await startFakeWeatherApi())],
+  ['the weather API', async () => await closeAfterTest(await startFakeWeatherApi())],
   [
     "an author's fake",
-    async () => await startedUrl(await listenOnLoopback((_request, response) => void response.end())),
+    async () => await closeAfterTest(await listenOnLoopback((_request, response) => void response.end())),
   ],
   ['the dapp of play', async () => await serve(createDappServer(DAPP))],
   [
     'a host that changes answers',
-    async () => await serve(createChangingProxy(await startedUrl(await startFakeWeatherApi()))),
+    async () => await serve(createChangingProxy(await closeAfterTest(await startFakeWeatherApi()))),
   ],
   [
     'a host that repeats answers',
-    async () => await serve(createReplayingProxy(await startedUrl(await startFakeWeatherApi()))),
+    async () => await serve(createReplayingProxy(await closeAfterTest(await startFakeWeatherApi()))),
   ],
 ];
 
@@ -112,7 +113,7 @@ describe.each(SERVERS)('%s', (_, start) => {
   test('answers programs and pages of this machine, and refuses all others', async () => {
     const url = await start();
     const { host } = new URL(url);
-    const elsewhere = [
+    const foreignRequests = [
       { host: 'attacker.example' },
       { host: `127.0.0.1.attacker.example:${new URL(url).port}` },
       { host: '0.0.0.0' },
@@ -121,7 +122,7 @@ describe.each(SERVERS)('%s', (_, start) => {
       { host, origin: 'https://localhost' },
       { host, origin: 'null' },
     ];
-    for (const headers of elsewhere) {
+    for (const headers of foreignRequests) {
       for (const method of ['GET', 'POST', 'OPTIONS']) {
         expect([headers, method, await ask(url, headers, method)]).toEqual([
           headers,
@@ -137,7 +138,7 @@ describe.each(SERVERS)('%s', (_, start) => {
 });
 
 test.each(SERVERS.slice(0, 3))(
-  '%s lets pages of this machine read its answers, by name',
+  '%s lets pages of this machine read its answers, and names only their origin',
   async (_, start) => {
     const [url, origin] = [await start(), 'http://localhost:5173'];
     expect(await ask(url, { origin }, 'OPTIONS')).toEqual({ status: 204, allowed: origin });
@@ -164,7 +165,7 @@ describe('a server for production, on loopback', () => {
     expect(await ask(url, { host, origin })).toEqual({ status: 200, allowed: origin });
   });
 
-  test('answers pages that CORS_ORIGINS names too, and lets only these read', async () => {
+  test('also answers pages that CORS_ORIGINS names, and lets only these read its answers', async () => {
     const url = await start(originsOnLoopback(['https://wallet.example'], true));
     const { host } = new URL(url);
     const answers = await Promise.all(
@@ -180,14 +181,14 @@ describe('a server for production, on loopback', () => {
     expect(await ask(url, { host: 'attacker.example' })).toMatchObject({ status: 400 });
   });
 
-  test('answers every page if the developer says so', () => {
+  test('answers every page if the developer has set CORS_ORIGINS to *', () => {
     expect(originsOnLoopback('*', true)).toBe('*');
     expect(originsOnLoopback('*', false)).toBe(LOOPBACK_ORIGINS);
     expect(originsOnLoopback([], true)).toMatchObject({ length: 0 });
   });
 });
 
-test('a fake answers under the name of its host too, for a proxy that forwards requests', async () => {
+test('a fake also answers requests for the host that it imitates, since a proxy forwards them', async () => {
   const fake = await startFakeWeatherApi();
   onTestFinished(fake.close);
   const statuses = ['api.weatherapi.com', 'www.googleapis.com'].map(
@@ -196,10 +197,10 @@ test('a fake answers under the name of its host too, for a proxy that forwards r
   expect(await Promise.all(statuses)).toEqual([404, 403]);
 });
 
-test('every development server listens by the same function', () => {
+test('all development servers use the same function to listen', () => {
   const files = globSync(['src/testing/**/*.ts', 'src/toolchain/dev/**/*.ts'], { cwd: ROOT });
   const listening = files.filter((file) => /\.listen\(/.test(readFileSync(`${ROOT}${file}`, 'utf8')));
-  // The issuer is only for tests, and ports are only tried out.
+  // oidc_issuer.ts is only for tests, and ports.ts only finds out which ports are free.
   expect(listening.sort()).toEqual([
     'src/testing/loopback.ts',
     'src/testing/oidc_issuer.ts',
@@ -209,8 +210,8 @@ test('every development server listens by the same function', () => {
 
 describe('a body', () => {
   /**
-   * Sends pieces until the server ends the connection. @returns the number of bytes that it accepted, and its
-   * status
+   * Sends pieces until the server ends the connection, or the limit is reached. @returns the number of bytes
+   * sent, and the status of the answer
    */
   async function flood(url: string, headers: Record<string, string>, limit = 64 * 1024 ** 2) {
     const piece = Buffer.alloc(65_536);
@@ -240,7 +241,7 @@ describe('a body', () => {
     ['the Sui node', async () => `${await startNode()}/sui.rpc.v2.LedgerService/GetEpoch`, GRPC],
     ['the faucet', async () => `${await serve(createFaucet(() => '0x1'))}/v2/gas`, {}],
     ['the fake prover', async () => await serve(createFakeProver(() => false)), {}],
-  ])('that never ends is not kept by %s, which ends the connection', async (_, start, headers) => {
+  ])('that never ends makes %s end the connection', async (_, start, headers) => {
     const { sent, status } = await flood(await start(), headers);
     // Bytes in the sockets' buffers count as sent too.
     expect(sent).toBeLessThan(32 * 1024 ** 2);

@@ -12,13 +12,13 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createExchange } from '../../../src/service/exchange.ts';
 import { allowOnlyLoopback } from '../../../src/testing/only_loopback.ts';
 
-/** Address that no machine has (RFC 5737), and a name in a domain without names (RFC 6761). */
+/** An address that no machine has (RFC 5737), and a name that never resolves (RFC 6761). */
 const [ADDRESS, NAME] = ['192.0.2.1', 'feed.invalid'];
 
-function keepHere(): () => void {
-  const allow = allowOnlyLoopback();
-  onTestFinished(allow);
-  return allow;
+function restrictToLoopback(): () => void {
+  const endRestriction = allowOnlyLoopback();
+  onTestFinished(endRestriction);
+  return endRestriction;
 }
 
 const readCause = (error: unknown): string => {
@@ -28,15 +28,15 @@ const readCause = (error: unknown): string => {
 
 test.each<[string, () => Promise<unknown>]>([
   ['fetch', () => fetch(`http://${ADDRESS}/`)],
-  ['fetch by https and a name', () => fetch(`https://${NAME}/`)],
+  ['fetch of a name over https', () => fetch(`https://${NAME}/`)],
   ['axios', () => axios.get(`https://${NAME}/`)],
   ['a socket', () => new Promise((_, reject) => connectNet(80, ADDRESS).on('error', reject))],
   [
-    'a socket of TLS',
+    'a TLS socket',
     () => new Promise((_, reject) => connectTls({ host: NAME, port: 443 }).on('error', reject)),
   ],
 ])('%s fails at once, with an error that names upstream()', async (_, send) => {
-  keepHere();
+  restrictToLoopback();
   const error = await send().catch((thrown: unknown) => thrown);
   expect(readCause(error)).toMatch(
     /(192\.0\.2\.1|feed\.invalid) leaves this machine.*by upstream\(\) of create/,
@@ -44,7 +44,7 @@ test.each<[string, () => Promise<unknown>]>([
 });
 
 test('loopback and local sockets work', async () => {
-  keepHere();
+  restrictToLoopback();
   const server = createServer((_, response) => response.end('here')).listen(0, '127.0.0.1');
   const path = join(tmpdir(), `only-loopback-${process.pid}.sock`);
   const local = createServer((_, response) => response.end('here')).listen(path);
@@ -58,7 +58,7 @@ test('loopback and local sockets work', async () => {
 });
 
 test('an exchange of upstream() may leave the machine', async () => {
-  keepHere();
+  restrictToLoopback();
   const exchange = createExchange(`http://${NAME}`, undefined, 1);
   const request = { method: 'GET', path: '/', headers: {}, body: undefined, timeoutMs: 2000, maxSize: 10 };
   const error = await exchange(request as never).catch((thrown: unknown) => thrown);
@@ -66,13 +66,13 @@ test('an exchange of upstream() may leave the machine', async () => {
   expect(error).toMatchObject({ reason: expect.stringMatching(/unreachable|timeout/) });
 });
 
-test('the restriction ends with the last server that asked for it', async () => {
-  const [first, second] = [keepHere(), keepHere()];
-  first();
-  first();
-  const refused = await fetch(`http://${NAME}/`).catch(readCause);
-  expect(refused).toContain('leaves this machine');
-  second();
+test('the restriction ends when each server that set it has ended, even if one reports its end twice', async () => {
+  const [endFirst, endSecond] = [restrictToLoopback(), restrictToLoopback()];
+  endFirst();
+  endFirst();
+  const message = await fetch(`http://${NAME}/`).catch(readCause);
+  expect(message).toContain('leaves this machine');
+  endSecond();
   expect(await fetch(`http://${NAME}/`).catch(readCause)).not.toContain('leaves this machine');
 });
 
@@ -80,6 +80,6 @@ test('the server of an image contains no part of the restriction', () => {
   const files = execFileSync('git', ['grep', '-l', 'only_loopback', '--', 'src/server', 'src/service'], {
     encoding: 'utf8',
   });
-  // The comment there says where the mark is read.
+  // In exchange.ts, only a comment names the module.
   expect(files.trim()).toBe('src/service/exchange.ts');
 });

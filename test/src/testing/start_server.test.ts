@@ -11,7 +11,7 @@ async function connectElsewhere(): Promise<string> {
   return message;
 }
 
-test('startServer refuses connections to other machines while it runs, and names upstream()', async () => {
+test('while a server runs, connections to other machines fail with an error that names upstream()', async () => {
   const server = await startServer();
   expect((await server.get('/health_check')).status).toBe(200);
   expect(await connectElsewhere()).toMatch(

@@ -1,5 +1,5 @@
 /**
- * An error for an application that can't be loaded names file, line and column, and shows the lines there.
+ * An error for an application that can't be loaded names file, line and column, and shows these lines.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -38,7 +38,10 @@ test('an error that is thrown shows the innermost line of the application, not t
 
 test.each([
   ['a value that is not an error', 'text'],
-  ['an error from elsewhere', withStack(new Error('no'), 'Error: no\n    at file:///elsewhere/app.ts:1:1')],
+  [
+    'an error in a file outside of the application',
+    withStack(new Error('no'), 'Error: no\n    at file:///elsewhere/app.ts:1:1'),
+  ],
   ['an error without a stack', withStack(new Error('no'), '')],
 ])('%s has no description', (_, error) => {
   expect(describeModuleFailure(error, writeModule('').folder)).toBeUndefined();

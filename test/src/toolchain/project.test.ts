@@ -26,16 +26,21 @@ describe('the name of an application', () => {
   test.each([
     ['that of its folder', YAML, 'dice', 'dice'],
     ['that of app.yaml', `name: dice\n${YAML}`, undefined, 'dice'],
-    ['both, if they are the same', `name: dice\n${YAML}`, 'dice', 'dice'],
-  ])('is %s', (_what, yaml, expectedName, name) => {
+    ['that of both, if they are the same', `name: dice\n${YAML}`, 'dice', 'dice'],
+  ])('is %s', (_source, yaml, expectedName, name) => {
     expect(nameOfFolder(folderWith({ 'app.yaml': yaml }), expectedName)).toBe(name);
   });
 
   test.each([
-    ['nowhere', YAML, undefined, /app\.yaml must have the name of the application: name: project-/],
-    ['another in app.yaml', `name: tally\n${YAML}`, 'dice', /^APP=dice: its app\.yaml has the name tally/],
-    ['no name', `name: Dice\n${YAML}`, undefined, /^app\.yaml, name: must/],
-  ])('that is %s is refused', (_what, yaml, expectedName, message) => {
+    ['no file states it', YAML, undefined, /app\.yaml must have the name of the application: name: project-/],
+    [
+      'app.yaml has another name',
+      `name: tally\n${YAML}`,
+      'dice',
+      /^APP=dice: its app\.yaml has the name tally/,
+    ],
+    ['it has a capital letter', `name: Dice\n${YAML}`, undefined, /^app\.yaml, name: must/],
+  ])('is refused if %s', (_reason, yaml, expectedName, message) => {
     const folder = folderWith({ 'app.yaml': yaml });
     expect(() => nameOfFolder(folder, expectedName)).toThrow(ConfigError);
     expect(() => nameOfFolder(folder, expectedName)).toThrow(message);
@@ -43,7 +48,7 @@ describe('the name of an application', () => {
 });
 
 describe('a clone', () => {
-  test('is the one that contains this program, with any current folder', () => {
+  test('is the one that contains this program, whatever the current folder is', () => {
     const project = findProject(folderWith({ 'app.yaml': YAML, 'package.json': '{}' }));
     expect([project.root, project.isClone]).toEqual([resolve(ROOT), true]);
     expect(project.application('weather')).toEqual({
@@ -86,7 +91,7 @@ describe("an author's repository", () => {
     );
   });
 
-  test('loads', async () => {
+  test('has an application that the server loads', async () => {
     const root = folderWith({ ...FILES, 'app.ts': 'export default { signs: [], create() {} };' });
     const { manifest } = await loadFolder(root, 'dice');
     expect(manifest.name).toBe('dice');

@@ -70,15 +70,15 @@ const Route = struct('RouteOfLegs', {
 const Price = signedType(0, struct('Price', { pair: text, cents: u64 }));
 const TYPES = [Price, signedType(3, Route), signedType(255, Leg)];
 
-/** Makes a folder in which imports of packages are found. */
-function folder(): string {
+/** Makes a folder from which imports of packages are resolved. */
+function createFolder(): string {
   mkdirSync(join(ROOT, 'build'), { recursive: true });
   const path = mkdtempSync(join(ROOT, 'build/gen-'));
   onTestFinished(() => rmSync(path, { recursive: true }));
   return path;
 }
 
-function vectorsIn(json: string): Vector[] {
+function parseVectors(json: string): Vector[] {
   return JSON.parse(json).vectors;
 }
 
@@ -89,11 +89,11 @@ async function runMove(files: ReadonlyMap<string, string>) {
   return [...run.output.matchAll(/\[ PASS {4}\] app::signed_vectors::(\w+)/g)].map(([, name]) => name);
 }
 
-describe('the vectors hold', () => {
+describe('the vectors', () => {
   const { move, application } = generateFiles(TYPES, 'app');
-  const vectors = vectorsIn(application.get('generated/vectors.json') ?? '');
+  const vectors = parseVectors(application.get('generated/vectors.json') ?? '');
 
-  test('for every type: zeros, different values, and the largest', () => {
+  test('exist for every type, with zeros, different values and the largest values', () => {
     expect(vectors.map(({ name }) => name)).toEqual(
       ['price', 'route_of_legs', 'leg'].flatMap((name) => [
         `${name}_zeros`,
@@ -103,19 +103,19 @@ describe('the vectors hold', () => {
     );
   });
 
-  test("in the application's own types", () => {
+  test("hold for the application's own types", () => {
     for (const { type, intent, timestamp_ms, payload, bytes } of vectors) {
       const { message } = Object(TYPES.find(({ payload: { name } }) => name === type));
       expect(message.serialize({ intent, timestamp_ms, payload }).toHex()).toBe(bytes);
     }
   });
 
-  test('in Move, whose compiler has no warning', async () => {
+  test('hold in Move, whose compiler prints no warning', async () => {
     expect((await runMove(move)).sort()).toEqual(vectors.map(({ name }) => name).sort());
   });
 
-  test('in the module for dapps', async () => {
-    const file = join(folder(), 'client.ts');
+  test('hold in the module for dapps', async () => {
+    const file = join(createFolder(), 'client.ts');
     writeFileSync(file, application.get('generated/client.ts') ?? '');
     const client: Record<string, SignedType<unknown, unknown>> = await import(pathToFileURL(file).href);
     for (const { type, intent, timestamp_ms, payload, bytes } of vectors) {
@@ -125,7 +125,7 @@ describe('the vectors hold', () => {
     }
   });
 
-  test('for the reader that shares no code with the generated files', () => {
+  test('hold for the reader that shares no code with the generated files', () => {
     for (const { type, bytes } of vectors) {
       const signed = TYPES.find(({ payload: { name } }) => name === type);
       if (signed === undefined) throw new Error('no type');
@@ -137,14 +137,14 @@ describe('the vectors hold', () => {
     expect({ pair: pair?.value, cents: cents?.value }).toEqual(price?.payload);
   });
 
-  test('for random types, in Move too', async () => {
+  test('hold in Move for random types', async () => {
     const messages = fc.sample(randomMessages, { numRuns: 12, seed: 30 });
     const types = messages.map(({ signed }, index) => signedType(index, signed.payload));
     const files = generateFiles(types, 'app');
     expect(await runMove(files.move)).toHaveLength(3 * types.length);
   });
 
-  test('and a wrong order on one side fails in Move', async () => {
+  test('fail in Move if one side has the fields in another order', async () => {
     const swapped = new Map(move).set(
       'sources/signed.move',
       (move.get('sources/signed.move') ?? '').replace(
@@ -158,8 +158,8 @@ describe('the vectors hold', () => {
   });
 });
 
-test('the module for dapps compiles, its data have the types that it says, and it is formatted', () => {
-  const dir = folder();
+test('the module for dapps compiles with its declared types, and is formatted', () => {
+  const dir = createFolder();
   const { application } = generateFiles(TYPES, 'app');
   writeFileSync(join(dir, 'client.ts'), application.get('generated/client.ts') ?? '');
   writeFileSync(
@@ -200,7 +200,7 @@ describe('gen refuses', () => {
       /^A\.a /,
     ],
     ['a keyword', 'GEN_NAME', signs({ name: 'A', fields: [field('move', 'u8')] }), /^A\.move: move is/],
-    ['a name with a sign', 'GEN_NAME', signs({ name: 'A', fields: [field('a-b', 'u8')] }), /^A\.a-b /],
+    ['a name with a hyphen', 'GEN_NAME', signs({ name: 'A', fields: [field('a-b', 'u8')] }), /^A\.a-b /],
     ['a name that begins with _', 'GEN_NAME', signs({ name: 'A', fields: [field('_a', 'u8')] }), /^A\._a /],
     [
       'a struct in lower case',
@@ -209,25 +209,25 @@ describe('gen refuses', () => {
       /^the struct a /,
     ],
     [
-      "a struct with the name of Move's own",
+      "a struct with the name of a type of Move's own",
       'GEN_NAME',
       signs({ name: 'String', fields: [field('a', 'u8')] }),
       /String/,
     ],
     [
-      'a name that gets too long',
+      'a name whose function would have too long a name',
       'GEN_NAME',
       signs({ name: `A${'a'.repeat(100)}`, fields: [field('b'.repeat(100), 'u8')] }),
       /more than 128/,
     ],
     [
-      'two fields whose names differ in Go in an underscore alone',
+      'two fields that would have one name in Go',
       'GEN_CONFLICT',
       signs({ name: 'A', fields: [field('a_b', 'u8'), field('aB', 'u8')] }),
       /field of Go AB/,
     ],
     [
-      'a field that has the name of a keyword in Python with an underscore',
+      'two fields that would have one name in Python',
       'GEN_CONFLICT',
       signs({ name: 'A', fields: [field('from', 'u8'), field('from_', 'u8')] }),
       /field of Python from_/,
@@ -251,7 +251,7 @@ describe('gen refuses', () => {
       /new_price/,
     ],
     [
-      'two structs whose names differ in Move in case alone',
+      'two structs that would have one name in functions of Move',
       'GEN_CONFLICT',
       signs({ name: 'AB', fields: [field('a', 'u8')] }, { name: 'Ab', fields: [field('a', 'u8')] }),
       /struct ab/,
@@ -283,12 +283,12 @@ describe('the files of an application', () => {
   const application = { name: 'dice', folder: dice };
 
   function movePackage(toml: string): string {
-    const dir = folder();
+    const dir = createFolder();
     writeFileSync(join(dir, 'Move.toml'), toml);
     return dir;
   }
 
-  test('are in its folder and in that of its Move package, whose name they have', async () => {
+  test('are in its folder and its Move package, and their Move modules have the name of the package', async () => {
     const dir = movePackage('[package]\nedition = "2024"\nname = "games"\n\n[dependencies]\n');
     const files = await generate(application, dir);
     expect([...files.keys()]).toEqual([
@@ -304,7 +304,7 @@ describe('the files of an application', () => {
   });
 
   test.each([['[dependencies]\nname = "x"\n'], ['[package]\nname = "a-b"\n'], ['']])(
-    'need a name of the Move package: %j',
+    'can not be made without the name of the Move package: %j',
     async (toml) => {
       await expect(generate(application, movePackage(toml))).rejects.toMatchObject({ code: 'GEN_PACKAGE' });
     },
@@ -312,9 +312,9 @@ describe('the files of an application', () => {
 });
 
 describe("in an author's own repository", () => {
-  /** Makes a repository that is an application itself. Its folder has another name than the application. */
-  function repository() {
-    const root = folder();
+  /** Makes a repository that is an application itself. The folder's name differs from the application's. */
+  function createRepository() {
+    const root = createFolder();
     cpSync(join(FIXTURES, 'dice/app.ts'), join(root, 'app.ts'));
     writeFileSync(join(root, 'app.yaml'), 'name: dice\nendpoints: []\nsecrets: []\n');
     for (const name of ['dice', 'games']) {
@@ -324,8 +324,8 @@ describe("in an author's own repository", () => {
     return repositoryAt(root);
   }
 
-  test('no name is necessary, and the Move package is that of the name', async () => {
-    const project = repository();
+  test('no name is needed, and the Move package has the name of the application by default', async () => {
+    const project = createRepository();
     const files = await generatedFiles(project, undefined, undefined);
     expect([...files.keys()]).toEqual([
       join(project.root, 'move/dice/sources/signed.move'),
@@ -344,19 +344,21 @@ describe("in an author's own repository", () => {
     ]);
   });
 
-  test('another name is refused, and in a clone a missing name', async () => {
-    await expect(generatedFiles(repository(), 'tally', undefined)).rejects.toMatchObject({ code: 'CONFIG' });
+  test('an unknown name is refused, as is a missing name in a clone', async () => {
+    await expect(generatedFiles(createRepository(), 'tally', undefined)).rejects.toMatchObject({
+      code: 'CONFIG',
+    });
     await expect(generatedFiles(cloneAt(), undefined, undefined)).rejects.toMatchObject({ code: 'USAGE' });
   });
 });
 
 describe('gen', () => {
   const { application } = generateFiles(TYPES, 'app');
-  const under = (dir: string) =>
+  const listFilesBelow = (dir: string) =>
     new Map([...application].map(([path, content]) => [join(dir, path), content]));
 
   test('writes the files, and does not change them later', () => {
-    const files = under(folder());
+    const files = listFilesBelow(createFolder());
     expect(() => writeGenerated(files, true)).toThrow(expect.objectContaining({ code: 'GEN_OUTDATED' }));
     expect([...files.keys()].some((path) => existsSync(path))).toBe(false);
     expect(writeGenerated(files, false)).toEqual([...files.keys()]);
@@ -365,7 +367,7 @@ describe('gen', () => {
   });
 
   test('replaces a file of its own that is out of date', () => {
-    const path = join(folder(), 'a.move');
+    const path = join(createFolder(), 'a.move');
     writeGenerated(new Map([[path, generatedCode('module a::b;\n')]]), false);
     expect(() => writeGenerated(new Map([[path, generatedCode('module a::c;\n')]]), true)).toThrow(
       expect.objectContaining({ code: 'GEN_OUTDATED' }),
@@ -376,22 +378,22 @@ describe('gen', () => {
 
   test.each([
     ['client.ts', 'edited', 'GEN_EDITED', (text: string) => text.replace('cents', 'pence')],
-    ['client.ts', 'with a line more', 'GEN_EDITED', (text: string) => `${text}\n`],
+    ['client.ts', 'with an additional line', 'GEN_EDITED', (text: string) => `${text}\n`],
     ['client.ts', 'without its header', 'GEN_FOREIGN_FILE', (text: string) => text.replace(/^.*\n/, '')],
-    ['client.ts', "with another's content", 'GEN_FOREIGN_FILE', () => 'export {};\n'],
+    ['client.ts', 'with foreign content', 'GEN_FOREIGN_FILE', () => 'export {};\n'],
     ['signed.py', 'edited', 'GEN_EDITED', (text: string) => text.replace('cents', 'pence')],
     ['signed.go', 'without its header', 'GEN_FOREIGN_FILE', (text: string) => text.replace(/^.*\n/, '')],
     ['vectors.json', 'edited', 'GEN_EDITED', (text: string) => text.replace('price_zeros', 'x')],
-    ['vectors.json', "with another's content", 'GEN_FOREIGN_FILE', () => '{}\n'],
-  ])('refuses a %s that is %s, and then writes nothing', (name, _, code, change) => {
-    const dir = folder();
+    ['vectors.json', 'with foreign content', 'GEN_FOREIGN_FILE', () => '{}\n'],
+  ])('refuses a file and then writes nothing: %s, %s', (name, _, code, change) => {
+    const dir = createFolder();
     const path = join(dir, 'generated', name);
-    writeGenerated(under(dir), false);
+    writeGenerated(listFilesBelow(dir), false);
     writeFileSync(path, change(readFileSync(path, 'utf8')));
     const edited = readFileSync(path, 'utf8');
     const first = join(dir, 'a.ts');
     for (const check of [true, false]) {
-      const files = new Map([[first, generatedCode('')], ...under(dir)]);
+      const files = new Map([[first, generatedCode('')], ...listFilesBelow(dir)]);
       expect(() => writeGenerated(files, check)).toThrow(expect.objectContaining({ code }));
     }
     expect([existsSync(first), readFileSync(path, 'utf8')]).toEqual([false, edited]);
