@@ -53,9 +53,10 @@ export const LOCK = 'enclave/debian.lock.json';
 
 export const main = command({
   name: 'build',
-  purpose: `Builds the enclave image of an application, <name>.eif, and writes its registers as <name>.pcrs. Beside them, it writes a record
-of the sources (measurements.json), a list of the content (sbom.json, CycloneDX; licenses.txt), and every package that the
-image was built from (inputs.tar). Needs buildah or podman, 6 GB of disk, and about 10 minutes the first time, most of them for the kernel.`,
+  purpose: `Builds the enclave image of an application, <name>.eif, and writes its registers as <name>.pcrs. Beside them, it
+writes a record of the sources (measurements.json), a list of the content (sbom.json, CycloneDX; licenses.txt), and every
+package that the image was built from (inputs.tar). Needs buildah or podman, 6 GB of disk, and about 10 minutes the first
+time, most of them for the kernel.`,
   example: '--channel stable',
   arguments: {},
   options: {
