@@ -9,7 +9,7 @@ import {
 // Processes that tests start compile this project's modules once.
 process.env['NODE_COMPILE_CACHE'] ??= `${import.meta.dirname}/build/compile-cache`;
 
-/** They change or watch their process, or start others. */
+/** Tests that change or watch their process, or start other processes. */
 const ISOLATED = [
   'test/enclave/**/*.test.ts',
   'test/src/cli/parent/**/*.test.ts',
@@ -25,17 +25,17 @@ const ISOLATED = [
 
 type ProjectOptions = NonNullable<TestProjectInlineConfiguration['test']>;
 
-// Projects with another number of workers run after each other, if one run has them all. Where none is given,
-// Vitest leaves a processor to the processes that tests start. Unit tests wait for sockets, timers and
-// processes for a third of their time.
+// If one run has projects with different numbers of workers, these run one after the other. Without a number,
+// Vitest leaves one processor free for the processes that tests start. Unit tests wait for sockets, timers
+// and processes for a third of their time.
 const TWO_WORKERS_PER_PROCESSOR = { maxWorkers: 2 * availableParallelism(), sequence: { groupOrder: 0 } };
 const DEFAULT_WORKERS = { sequence: { groupOrder: 1 } };
 const TWO_WORKERS = { maxWorkers: 2, sequence: { groupOrder: 2 } };
 const ONE_WORKER = { maxWorkers: 1, sequence: { groupOrder: 3 } };
 
-// Beside other work, a test that takes 4 s alone may take 40 s.
+// On a busy machine, a test that takes 4 s alone may take 40 s.
 const SHORT_TESTS = { testTimeout: 90_000, hookTimeout: 90_000 };
-// Long enough beside other work: a limit ends what hangs, and measures nothing.
+// The limit is long enough for a busy machine. It only ends a test that hangs.
 const A_MINUTE_OF_POLLING = { expect: { poll: { timeout: 60_000 } } };
 const THREE_MINUTES = { testTimeout: 180_000, hookTimeout: 180_000 };
 
@@ -56,9 +56,9 @@ const PROJECTS: ProjectOptions[] = [
     ...SHORT_TESTS,
     ...TWO_WORKERS_PER_PROCESSOR,
   },
-  // The project's own commands as processes, as a reader of the READMEs starts them.
+  // Runs the project's own commands as processes, as a reader of the READMEs starts them.
   { name: 'e2e', include: ['test/e2e/**/*.test.ts'], ...THREE_MINUTES, ...DEFAULT_WORKERS },
-  // The units of the parent instance under systemd. Machines wait most of the time.
+  // Tests the units of the parent instance under systemd. Machines wait most of the time.
   {
     name: 'units',
     include: ['test/e2e/units/*.units.ts'],
@@ -66,7 +66,7 @@ const PROJECTS: ProjectOptions[] = [
     ...THREE_MINUTES,
     ...TWO_WORKERS,
   },
-  // One machine at a time: emulation fills the processors.
+  // Boots one machine at a time, since emulation fills the processors.
   {
     name: 'boot',
     include: ['test/e2e/boot/**/*.boot.ts'],
@@ -75,24 +75,25 @@ const PROJECTS: ProjectOptions[] = [
     hookTimeout: 180_000,
     ...ONE_WORKER,
   },
-  // Audits of honest and of lying configs, on a model of Sui and with git behind https on loopback.
+  // Audits honest and lying configs, on a model of Sui and with git behind https on loopback.
   {
     name: 'audit',
     include: ['test/e2e/audit/*.audit.ts'],
     ...THREE_MINUTES,
     ...DEFAULT_WORKERS,
   },
-  // A wallet's way from login to signature in headless Chromium (Debian's, or the one that CHROMIUM names).
+  // Tests a wallet from login to signature in headless Chromium (Debian's, or the one that CHROMIUM names).
   {
     name: 'wallet',
     include: ['test/e2e/wallet/*.e2e.ts'],
     ...THREE_MINUTES,
     ...DEFAULT_WORKERS,
   },
-  // The console in headless Chromium. Each file has a browser and servers of its own, and CI has two cores.
+  // Tests the console in headless Chromium. Each file has a browser and servers of its own, and CI has two
+  // cores.
   { name: 'console', include: ['test/e2e/console/*.e2e.ts'], ...THREE_MINUTES, ...TWO_WORKERS },
-  // The small circuit, its generators and proofs, as `make prover-dev SIZE=small` builds them. Each file
-  // needs up to 2 GB of memory, and a minute on an idle machine can be ten on a busy one.
+  // Tests the small circuit, its generators and proofs, as `make prover-dev SIZE=small` builds them. Each
+  // file needs up to 2 GB of memory, and a minute on an idle machine can be ten on a busy one.
   {
     name: 'prover',
     include: [
@@ -103,13 +104,13 @@ const PROJECTS: ProjectOptions[] = [
     hookTimeout: 900_000,
     ...TWO_WORKERS,
   },
-  // HAProxy and processes on loopback.
+  // Starts HAProxy, and processes on loopback.
   { name: 'deploy', include: ['test/e2e/deploy/*.deploy.ts'], ...THREE_MINUTES, ...DEFAULT_WORKERS },
-  // A model of AWS on loopback.
+  // Runs commands against a model of AWS on loopback.
   { name: 'aws', include: ['test/e2e/aws/*.aws.ts'], ...THREE_MINUTES, ...DEFAULT_WORKERS },
-  // promtool, and the programs whose figures it reads.
+  // Runs promtool on the metrics of the programs.
   { name: 'observe', include: ['test/e2e/observe/*.observe.ts'], ...THREE_MINUTES, ...DEFAULT_WORKERS },
-  // The verifier of Sui's validators, which Cargo builds.
+  // Runs the verifier of Sui's validators, which Cargo builds.
   {
     name: 'registration',
     include: ['test/e2e/registration/*.judge.ts'],
@@ -119,8 +120,8 @@ const PROJECTS: ProjectOptions[] = [
 ];
 
 /**
- * Makes certificates and documents of the attestation's tests in Node: a page gets the modules that make them
- * as the data that they export.
+ * Plugin that runs the modules with the attestation's test cases in Node, where they can make certificates
+ * and documents. A page gets these modules as the data that they export.
  */
 const casesAsData: Plugin = {
   name: 'attestation-cases-as-data',
@@ -134,8 +135,11 @@ const casesAsData: Plugin = {
   },
 };
 
-/** The attestation's tests, and the client against an enclave on loopback, in headless Chromium. */
-async function browserProject(): Promise<TestProjectInlineConfiguration> {
+/**
+ * Returns the project that tests attestation, and the client against an enclave on loopback, in headless
+ * Chromium.
+ */
+async function createBrowserProject(): Promise<TestProjectInlineConfiguration> {
   const { playwright } = await import('@vitest/browser-playwright');
   return {
     plugins: [casesAsData],
@@ -166,13 +170,13 @@ async function browserProject(): Promise<TestProjectInlineConfiguration> {
   };
 }
 
-// Vitest resolves every project that it gets, even if no argument names it, and this one loads the driver of
-// a browser: only `--project browser` gets it.
-const browserProjects = process.argv.includes('browser') ? [await browserProject()] : [];
+// Vitest resolves every project, even one that no argument names. This project loads the driver of a browser,
+// so only `--project browser` includes it.
+const browserProjects = process.argv.includes('browser') ? [await createBrowserProject()] : [];
 
 export default defineConfig({
-  // An example has copies of its own once it is installed: of the library, with other classes of errors, and
-  // of React.
+  // An installed example has its own copies of the library, whose classes of errors are different, and of
+  // React.
   resolve: {
     dedupe: ['sui-enclave', 'react'],
     alias: { '@zktx.io/sui-move-builder/full': `${import.meta.dirname}/test/move_compiler.ts` },

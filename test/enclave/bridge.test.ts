@@ -12,7 +12,7 @@ import { canRun, dial, type Role, readAll, serve, startRole } from './init.ts';
 type Limits = readonly [connections: number, endedIdleMs: number];
 
 /** Starts a bridge with TCP at both ends. The boot test uses vsock. */
-function playBridge(target: number, port: number, limits?: Limits): Role {
+function runBridge(target: number, port: number, limits?: Limits): Role {
   return startRole([
     'bridge',
     `tcp:127.0.0.1:${port}`,
@@ -23,19 +23,19 @@ function playBridge(target: number, port: number, limits?: Limits): Role {
 
 async function startBridge(handle: (socket: Socket) => void, limits?: Limits): Promise<number> {
   const port = await freePort();
-  playBridge(await serve(handle), port, limits);
+  runBridge(await serve(handle), port, limits);
   return port;
 }
 
 /** Counts the open descriptors of a bridge: two for each connection, and fewer than ten others. */
-function descriptors({ child }: Role): number {
+function countDescriptors({ child }: Role): number {
   return readdirSync(`/proc/${child.pid}/fd`).length;
 }
 
-const pause = (ms: number) => new Promise((done) => setTimeout(done, ms));
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Waits for the end of a connection. @returns all received bytes, or the code of the error */
-function outcome(socket: Socket): Promise<string> {
+function readOutcome(socket: Socket): Promise<string> {
   socket.removeAllListeners('error');
   return Promise.race([
     readAll(socket).catch((error) => error.code),
@@ -57,11 +57,11 @@ describe.runIf(canRun)('a bridge', () => {
     const port = await startBridge((socket) => {
       socket.resume();
       socket.on('end', () => {
-        let left = 5;
+        let remaining = 5;
         const timer = setInterval(() => {
           socket.write('late ');
-          left -= 1;
-          if (left === 0) {
+          remaining -= 1;
+          if (remaining === 0) {
             clearInterval(timer);
             socket.end();
           }
@@ -81,44 +81,44 @@ describe.runIf(canRun)('a bridge', () => {
     });
     const socket = await dial(port);
     expect(await readAll(socket)).toBe('bye');
-    await new Promise((done) => setTimeout(done, 300));
+    await new Promise((resolve) => setTimeout(resolve, 300));
     socket.end('still here');
     expect(await received.promise).toBe('still here');
   });
 
   test('forwards 200 concurrent connections separately', async () => {
     let open = 0;
-    let most = 0;
+    let highest = 0;
     const all = Promise.withResolvers<void>();
     const port = await startBridge(async (socket) => {
       open += 1;
-      most = Math.max(most, open);
+      highest = Math.max(highest, open);
       if (open === 200) all.resolve();
       const text = await readAll(socket);
-      // No connection is answered before all of them are there.
+      // No connection is answered before all are open.
       await all.promise;
       socket.end(text.toUpperCase());
       open -= 1;
     });
     const answers = await Promise.all(
-      Array.from({ length: 200 }, async (_, at) => {
+      Array.from({ length: 200 }, async (_, index) => {
         const socket = await dial(port);
-        socket.end(`connection ${at}`);
+        socket.end(`connection ${index}`);
         return readAll(socket);
       }),
     );
-    expect(answers).toEqual(Array.from({ length: 200 }, (_, at) => `CONNECTION ${at}`));
-    expect(most).toBe(200);
+    expect(answers).toEqual(Array.from({ length: 200 }, (_, index) => `CONNECTION ${index}`));
+    expect(highest).toBe(200);
   });
 
   test('forwards 16 MB in both directions concurrently, unchanged', async () => {
     const SIZE = 16 * 1024 * 1024;
     const block = randomBytes(1024 * 1024);
     const send = (socket: Socket) => {
-      let left = SIZE;
+      let remaining = SIZE;
       const writeMore = () => {
-        while (left > 0) {
-          left -= block.length;
+        while (remaining > 0) {
+          remaining -= block.length;
           if (!socket.write(block)) return;
         }
         socket.end();
@@ -147,7 +147,7 @@ describe.runIf(canRun)('a bridge', () => {
 
   test('resets a connection whose target refuses', async () => {
     const port = await freePort();
-    playBridge(await freePort(), port);
+    runBridge(await freePort(), port);
     const socket = await dial(port);
     socket.removeAllListeners('error');
     const [error] = await once(socket, 'error');
@@ -200,7 +200,7 @@ describe.runIf(canRun)('a bridge', () => {
     for (const socket of silent) socket.destroy();
   });
 
-  test('replaces connections that do not read an answer that the server has finished', async () => {
+  test('replaces connections whose peers do not read an answer that the server has finished', async () => {
     // The answer is larger than the connection's buffers, so its end is queued behind bytes that nobody
     // reads.
     const answer = Buffer.alloc(10 * 1024 * 1024, 'x');
@@ -223,13 +223,13 @@ describe.runIf(canRun)('a bridge', () => {
     const held = await Promise.all(Array.from({ length: 10 }, () => dial(port)));
     await Promise.all(held.map((socket) => once(socket, 'data')));
     const since = performance.now();
-    expect(await outcome(await dial(port))).toBe('ECONNRESET');
+    expect(await readOutcome(await dial(port))).toBe('ECONNRESET');
     expect(performance.now() - since).toBeLessThan(8000);
-    // The bridge waited in vain once, and does not wait again.
-    expect(await outcome(await dial(port))).toBe('ECONNRESET');
-    for (const [at, socket] of held.entries()) {
-      socket.write(`still ${at}`);
-      expect(await readAll(socket)).toBe(`still ${at}`);
+    // The bridge has waited once, and does not wait again.
+    expect(await readOutcome(await dial(port))).toBe('ECONNRESET');
+    for (const [index, socket] of held.entries()) {
+      socket.write(`still ${index}`);
+      expect(await readAll(socket)).toBe(`still ${index}`);
     }
     expect((await once(await dial(port), 'data')).toString()).toBe('hello');
   });
@@ -272,7 +272,7 @@ describe.runIf(canRun)('a bridge', () => {
     // This is not an orderly end: a truncated answer must not pass for a complete one.
     ['peer', 'ECONNRESET'],
     ['target', 'hello'],
-  ])('closes an idle connection after its %s has closed', async (ended, seen) => {
+  ])('closes an idle connection after its %s has closed', async (ended, expectedOutcome) => {
     const port = await freePort();
     const received: Promise<string>[] = [];
     const target = await serve((socket) => {
@@ -280,22 +280,22 @@ describe.runIf(canRun)('a bridge', () => {
       if (ended === 'target') socket.end();
       received.push(readAll(socket));
     });
-    const role = playBridge(target, port, [100, 1000]);
+    const role = runBridge(target, port, [100, 1000]);
     const connect = async () => {
       const socket = await dial(port);
       if (ended === 'peer') socket.end('a request');
-      return outcome(socket);
+      return readOutcome(socket);
     };
     const outcomes = Array.from({ length: 10 }, connect);
-    await expect.poll(() => descriptors(role)).toBeGreaterThan(20);
-    await expect.poll(() => descriptors(role)).toBeLessThan(10);
-    expect(new Set(await Promise.all(outcomes))).toEqual(new Set([seen]));
+    await expect.poll(() => countDescriptors(role)).toBeGreaterThan(20);
+    await expect.poll(() => countDescriptors(role)).toBeLessThan(10);
+    expect(new Set(await Promise.all(outcomes))).toEqual(new Set([expectedOutcome]));
     expect(new Set(await Promise.all(received))).toEqual(new Set([ended === 'peer' ? 'a request' : '']));
   });
 
-  test('is the first to be killed when memory runs out, and init restarts it', async () => {
+  test('is the first process that the kernel kills when memory runs out', async () => {
     const port = await freePort();
-    const role = playBridge(await serve((socket) => void socket.end('hello')), port);
+    const role = runBridge(await serve((socket) => void socket.end('hello')), port);
     expect(await readAll(await dial(port))).toBe('hello');
     expect(readFileSync(`/proc/${role.child.pid}/oom_score_adj`, 'utf8')).toBe('1000\n');
   });

@@ -10,7 +10,7 @@ function fifo(name: string): string {
   return path;
 }
 
-/** Starts the role that copies the log from one pipe to the console, for which another pipe stands in. */
+/** Starts the role that copies the log from one pipe to the console, which is another pipe here. */
 function start() {
   const [log, console] = [fifo('log'), fifo('console')];
   const reader = openSync(console, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -31,9 +31,9 @@ describe.runIf(canRun)('the console', () => {
     expect(bytes.toString('utf8', 0, readSync(reader, bytes))).toBe('a line\n');
   });
 
-  test('does not block writers of the log when nobody reads it', async () => {
+  test('does not block writers of the log when nobody reads the console', async () => {
     const { role, writer } = start();
-    // The text is larger than all pipes on the way.
+    // The text is larger than the buffers of both pipes.
     writer.stdin.end(Buffer.alloc(4 * 1024 * 1024, 'x'));
     expect(await role.ended).toBe(0);
   });

@@ -1,4 +1,4 @@
-/** The stream of events never waits for its receiver, and reports every loss. */
+/** Checks that the stream of events never waits for its receiver, and reports every loss. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs';
@@ -14,7 +14,7 @@ const formatLine = (number: number, length = 40) => {
   return `${start}${'x'.repeat(Math.max(0, length - start.length - 3))}"}\n`;
 };
 
-/** Starts the role, with the writing end of its pipe. */
+/** Starts the role, and opens the writing end of its pipe. */
 function start(port: number): { role: Role; write(text: string): void; end(): void } {
   const path = join(temporaryFolder(), 'pipe');
   execFileSync('mkfifo', [path]);
@@ -23,17 +23,17 @@ function start(port: number): { role: Role; write(text: string): void; end(): vo
   return { role, write: (text) => writeSync(fd, text), end: () => closeSync(fd) };
 }
 
-/** Starts a receiver. @returns also the lines that it received on each connection */
-async function receiver(atPort?: number) {
-  const got: string[] = [];
+/** Starts a receiver. @returns its port, its connections, and the text that each connection received */
+async function startReceiver(atPort?: number) {
+  const texts: string[] = [];
   const sockets: Socket[] = [];
   const port = atPort ?? (await freePort());
   const server = createServer((socket) => {
-    const at = got.push('') - 1;
+    const index = texts.push('') - 1;
     sockets.push(socket);
     socket.on('error', () => {});
     socket.on('data', (chunk) => {
-      got[at] = `${got[at]}${chunk}`;
+      texts[index] = `${texts[index]}${chunk}`;
     });
   });
   onTestFinished(() => {
@@ -41,11 +41,11 @@ async function receiver(atPort?: number) {
   });
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
-  return { port, got, sockets, text: () => got.join('') };
+  return { port, texts, sockets, text: () => texts.join('') };
 }
 
-/** Starts a receiver that reads nothing until it is told to. */
-async function slowReceiver(): Promise<{ port: number; server: Server; read(): Promise<string> }> {
+/** Starts a receiver that reads nothing until the test calls `read`. */
+async function startSlowReceiver(): Promise<{ port: number; server: Server; read(): Promise<string> }> {
   const server = createServer({ pauseOnConnect: true });
   const first = once(server, 'connection');
   const port = await freePort();
@@ -68,7 +68,7 @@ async function slowReceiver(): Promise<{ port: number; server: Server; read(): P
 }
 
 /** Counts the lines that arrived, and the lines that are reported as lost. */
-function accounted(text: string): { arrived: number; lost: number } {
+function countEvents(text: string): { arrived: number; lost: number } {
   const lines = text.split('\n').slice(0, -1);
   const losses = lines.flatMap((line) => /^\{"event":"lost","events":(\d+)\}$/.exec(line)?.[1] ?? []);
   return {
@@ -79,51 +79,51 @@ function accounted(text: string): { arrived: number; lost: number } {
 
 describe.runIf(canRun)('the events', () => {
   test('arrive in order on one connection, and end with their writer', async () => {
-    const { port, got } = await receiver();
+    const { port, texts } = await startReceiver();
     const { role, write, end } = start(port);
     write(formatLine(1) + formatLine(2));
-    await expect.poll(() => got).toEqual([formatLine(1) + formatLine(2)]);
+    await expect.poll(() => texts).toEqual([formatLine(1) + formatLine(2)]);
     write(formatLine(3).slice(0, 10));
     write(`${formatLine(3).slice(10)}${formatLine(4)}{"cut`);
     end();
     expect(await role.ended).toBe(0);
-    await expect.poll(() => got).toEqual([formatLine(1) + formatLine(2) + formatLine(3) + formatLine(4)]);
+    await expect.poll(() => texts).toEqual([formatLine(1) + formatLine(2) + formatLine(3) + formatLine(4)]);
   });
 
   test('wait for a receiver', async () => {
     const port = await freePort();
     const { write } = start(port);
     write(formatLine(1));
-    await new Promise((done) => setTimeout(done, 300));
-    const { got } = await receiver(port);
-    await expect.poll(() => got).toEqual([formatLine(1)]);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const { texts } = await startReceiver(port);
+    await expect.poll(() => texts).toEqual([formatLine(1)]);
   });
 
   test('continue over another connection when the first one breaks, with whole lines', async () => {
-    const { port, got, sockets } = await receiver();
+    const { port, texts, sockets } = await startReceiver();
     const { write } = start(port);
     write(formatLine(1));
-    await expect.poll(() => got).toEqual([formatLine(1)]);
+    await expect.poll(() => texts).toEqual([formatLine(1)]);
     sockets[0]?.resetAndDestroy();
-    await new Promise((done) => setTimeout(done, 100));
+    await new Promise((resolve) => setTimeout(resolve, 100));
     write(formatLine(2));
-    await expect.poll(() => got).toEqual([formatLine(1), formatLine(2)]);
+    await expect.poll(() => texts).toEqual([formatLine(1), formatLine(2)]);
   });
 
   test('never block their writer when the receiver reads nothing: dropped events are counted', async () => {
-    const { port, read } = await slowReceiver();
+    const { port, read } = await startSlowReceiver();
     const { role, write, end } = start(port);
-    // The events are 20 MB, more than all buffers on the way. A writer that had to wait would never finish.
+    // The events are 20 MB, offset than all buffers on the way. A writer that had to wait would never finish.
     const count = 20_000;
-    for (let at = 0; at < count; at += 50) {
-      write(Array.from({ length: 50 }, (_, more) => formatLine(at + more, 1000)).join(''));
+    for (let index = 0; index < count; index += 50) {
+      write(Array.from({ length: 50 }, (_, offset) => formatLine(index + offset, 1000)).join(''));
     }
     const reading = read();
     // When the receiver continues to read, the loss is reported without another event.
     end();
     const text = await reading;
     expect(await role.ended).toBe(0);
-    const { arrived, lost } = accounted(text);
+    const { arrived, lost } = countEvents(text);
     expect(lost).toBeGreaterThan(0);
     expect(arrived + lost).toBe(count);
   });
@@ -138,19 +138,19 @@ describe.runIf(canRun)('the events', () => {
     const { role, write } = start(port);
     const kilobytes = () =>
       Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${role.child.pid}/status`, 'utf8'))?.[1]);
-    const batch = Array.from({ length: 60 }, (_, at) => formatLine(at, 1000)).join('');
-    for (let at = 0; at < 10; at += 1) write(batch);
+    const batch = Array.from({ length: 60 }, (_, index) => formatLine(index, 1000)).join('');
+    for (let index = 0; index < 10; index += 1) write(batch);
     const before = kilobytes();
-    for (let at = 0; at < 490; at += 1) write(batch);
+    for (let index = 0; index < 490; index += 1) write(batch);
     expect(kilobytes() - before).toBeLessThan(4096);
-    const { text } = await receiver(port);
-    const total = () => accounted(text()).arrived + accounted(text()).lost;
+    const { text } = await startReceiver(port);
+    const total = () => countEvents(text()).arrived + countEvents(text()).lost;
     await expect.poll(total).toBe(500 * 60);
-    expect(accounted(text()).arrived).toBeLessThan(100);
+    expect(countEvents(text()).arrived).toBeLessThan(100);
   });
 
   test('that are too long, or contain bytes other than printable ASCII, are dropped and counted', async () => {
-    const { port, text } = await receiver();
+    const { port, text } = await startReceiver();
     const { write } = start(port);
     write(`${'x'.repeat(1025)}\n`);
     write('{"event":"\x1b[2J"}\n');
@@ -164,7 +164,7 @@ describe.runIf(canRun)('the events', () => {
   });
 
   test('ignore bytes from the receiver', async () => {
-    const { port, text, sockets } = await receiver();
+    const { port, text, sockets } = await startReceiver();
     const { write } = start(port);
     write(formatLine(1));
     await expect.poll(text).toBe(formatLine(1));

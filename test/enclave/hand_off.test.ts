@@ -14,12 +14,12 @@ function fifo(): string {
   return path;
 }
 
-/** Starts the hand-off with a reader of its pipe. `lines` are the received ones. */
+/** Starts the hand-off with a reader of its pipe. `lines` returns the lines that the reader received. */
 async function start() {
   const path = fifo();
   const port = await freePort();
   const role = startRole(['hand-off', `tcp:127.0.0.1:${port}`], `3>${path}`);
-  // The server reads in this way too: a stream of files would keep the pipe open until its next byte.
+  // The server, too, reads the pipe by a socket. A file stream would keep the pipe open until the next byte.
   const reader = new Socket({ fd: openSync(path, constants.O_RDONLY | constants.O_NONBLOCK) });
   reader.setEncoding('utf8');
   let text = '';
@@ -60,7 +60,7 @@ describe.runIf(canRun)('the hand-off', () => {
   test.each([
     ['empty', ''],
     ['too long', Buffer.alloc(64 * 1024, 'x')],
-  ])('forwards nothing that is %s', async (_what, message) => {
+  ])('does not forward a message that is %s', async (_kind, message) => {
     const { send, lines } = await start();
     expect(await send(message)).toBe('empty, too long or too slow');
     expect(lines()).toEqual([]);
@@ -102,14 +102,14 @@ describe.runIf(canRun)('the hand-off', () => {
     onTestFinished(() => {
       server.kill('SIGKILL');
     });
-    let printed = '';
+    let output = '';
     for (const stream of [server.stdout, server.stderr]) {
       stream?.on('data', (chunk) => {
-        printed += chunk;
+        output += chunk;
       });
     }
-    await expect.poll(() => printed).toMatch(/"url":"/);
-    const url = /"url":"([^"]+)"/.exec(printed)?.[1] as string;
+    await expect.poll(() => output).toMatch(/"url":"/);
+    const url = /"url":"([^"]+)"/.exec(output)?.[1] as string;
     const send = async (message: string) => {
       const socket = await dial(port);
       socket.end(message);
@@ -127,6 +127,6 @@ describe.runIf(canRun)('the hand-off', () => {
     expect(await send('{\r\n  "API_KEY": "hunter2"\n}\n')).toBe('accepted');
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
     expect(await role.ended).toBe(0);
-    expect(printed).not.toMatch(/hunter2/);
+    expect(output).not.toMatch(/hunter2/);
   });
 });

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 
 /**
- * Path of the program, which `test/natives.ts` makes before the tests, with shorter waits than the enclave's.
+ * Path of the program. `test/natives.ts` builds it before the tests, with shorter waits than the enclave's.
  */
 export const INIT = fileURLToPath(new URL('../../build/test/init', import.meta.url));
 
@@ -21,7 +21,7 @@ export const canRun = process.platform === 'linux';
 export interface Role {
   readonly child: ChildProcess;
   output(): string;
-  /** Exit code, once it has ended. */
+  /** Exit code, once the role has ended. */
   readonly ended: Promise<number | null>;
 }
 
@@ -79,7 +79,7 @@ export async function dial(port: number): Promise<Socket> {
       return socket;
     }
     if (tries === 200) throw new Error(`nobody listens on port ${port}`);
-    await new Promise((done) => setTimeout(done, 25));
+    await new Promise((resolve) => setTimeout(resolve, 25));
   }
 }
 

@@ -1,4 +1,4 @@
-/** The image's own init, in contrast to the program that runs its parts for tests. */
+/** Tests the image's own init, and not the program that runs its parts for tests. */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -9,8 +9,8 @@ import { canRun, INIT, temporaryFolder } from './init.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Sources that the image's build compiles to its init. */
-function imageSources(): string[] {
+/** Returns the sources that the image's build compiles to its init. */
+function findImageSources(): string[] {
   const build = readFileSync(join(ROOT, 'src/toolchain/image/programs.sh'), 'utf8');
   const [, patterns = ''] = /^g\+\+ .*\$linking (.+) -o \/programs\/init$/m.exec(build) ?? [];
   const sources = patterns.split(' ').flatMap((pattern) => globSync(pattern, { cwd: ROOT }));
@@ -20,22 +20,22 @@ function imageSources(): string[] {
 
 interface Compiled {
   readonly program: string;
-  /** Functions that nothing can reach from main, according to the linker. */
+  /** Functions that can't be reached from `main`, according to the linker. */
   readonly unreachable: readonly string[];
 }
 
-/** Compiles the sources, and keeps the result in build/ until a source of the enclave changes. */
+/** Compiles the sources. Keeps the program in build/ until a source of the enclave changes. */
 function compile(): Compiled {
-  const text = imageSources()
+  const text = findImageSources()
     .map((source) => `#include "${source}"\n`)
     .join('');
   const folder = join(ROOT, 'build/test', `image-init-${hashSources(text)}`);
   if (!existsSync(folder)) {
-    const made = temporaryFolder();
-    const stderr = runCompiler(text, join(made, 'init'));
-    writeFileSync(join(made, 'linker'), stderr);
+    const temporary = temporaryFolder();
+    const stderr = runCompiler(text, join(temporary, 'init'));
+    writeFileSync(join(temporary, 'linker'), stderr);
     mkdirSync(join(ROOT, 'build/test'), { recursive: true });
-    cpSync(made, `${folder}.new`, { recursive: true });
+    cpSync(temporary, `${folder}.new`, { recursive: true });
     renameSync(`${folder}.new`, folder);
   }
   const stderr = readFileSync(join(folder, 'linker'), 'utf8');
@@ -47,7 +47,7 @@ function compile(): Compiled {
 
 const FLAGS = ['-std=c++20', '-O0', '-ffunction-sections', '-Wl,--gc-sections,--print-gc-sections'];
 
-/** Links the program. @returns the output of the linker */
+/** Compiles and links the program. @returns the output of the linker */
 function runCompiler(text: string, program: string): string {
   const { status, stderr } = spawnSync('g++', [...FLAGS, '-I', ROOT, '-x', 'c++', '-', '-o', program], {
     input: text,

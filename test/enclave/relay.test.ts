@@ -7,32 +7,32 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { freePort } from '../../scripts/check/bench/ports.ts';
 import { canRun } from './init.ts';
-import { dialFrom, EVENTS, Host, listenOn, outcome, RELAY, REPORTS } from './relay.ts';
+import { dialFrom, EVENTS, Host, listenOn, RELAY, REPORTS, readOutcome } from './relay.ts';
 
 const LINE = '{"event":"boot"}';
 const BLUE = 16;
 const GREEN = 17;
 const STRANGER = 99;
 
-/** Starts a server that answers each connection with its name and the received bytes. */
+/** Returns a handler that answers each connection with the name and the received bytes. */
 const echo = (name: string) => async (socket: Socket) => {
-  const text = await outcome(socket);
+  const text = await readOutcome(socket);
   socket.end(`${name} ${text}`);
 };
 
 async function ask(socket: Socket, text = 'x'): Promise<string> {
   socket.end(text);
-  return outcome(socket);
+  return readOutcome(socket);
 }
 
-const refusal = (port: number, address = '127.0.0.1') =>
+const tryConnect = (port: number, address = '127.0.0.1') =>
   dialFrom(address, port).then(
     () => 'connected',
     (error: NodeJS.ErrnoException) => error.code,
   );
 
 /** Starts a host with two enclaves, which listen on 3000, and with ports that forward to them. */
-async function blueAndGreen(...args: string[]) {
+async function startBlueAndGreen(...args: string[]) {
   const host = new Host();
   const [bluePort, greenPort] = [await freePort(), await freePort()];
   const blue = await host.listen(BLUE, 3000, echo('blue'));
@@ -40,15 +40,15 @@ async function blueAndGreen(...args: string[]) {
   host.conf('blue', `cid ${BLUE}`, `listen 127.0.0.1:${bluePort} 3000`);
   host.conf('green', `cid ${GREEN}`, `listen 127.0.0.1:${greenPort} 3000`);
   await host.start(...args);
-  for (const port of [bluePort, greenPort]) await answering(port);
+  for (const port of [bluePort, greenPort]) await waitForPort(port);
   return { host, blue, green, bluePort, greenPort };
 }
 
-async function answering(port: number): Promise<void> {
-  await expect.poll(() => refusal(port)).toBe('connected');
+async function waitForPort(port: number): Promise<void> {
+  await expect.poll(() => tryConnect(port)).toBe('connected');
 }
 
-async function figures(port: number): Promise<Map<string, number>> {
+async function readMetrics(port: number): Promise<Map<string, number>> {
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   expect(text).toMatch(/\n# EOF\n$/);
   const samples = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
@@ -59,7 +59,7 @@ async function figures(port: number): Promise<Map<string, number>> {
 
 describe.runIf(canRun)('reports', () => {
   test('are kept under the name of the enclave whose CID they come from', async () => {
-    const { host } = await blueAndGreen();
+    const { host } = await startBlueAndGreen();
     expect(await host.report(BLUE, '{"from":"blue"}\n')).toBe('taken');
     expect(await host.report(GREEN, '{"from":"green"}\n')).toBe('taken');
     expect([host.reports('blue'), host.reports('green')]).toEqual([
@@ -71,36 +71,36 @@ describe.runIf(canRun)('reports', () => {
 
   test('of an unknown CID are refused and counted', async () => {
     const metrics = await freePort();
-    const { host } = await blueAndGreen('--metrics', `127.0.0.1:${metrics}`);
+    const { host } = await startBlueAndGreen('--metrics', `127.0.0.1:${metrics}`);
     expect(await host.report(STRANGER, `${LINE}\n`)).toBe('refused');
-    expect((await figures(metrics)).get('relay_unknown_cid_total')).toBe(1);
+    expect((await readMetrics(metrics)).get('relay_unknown_cid_total')).toBe(1);
     expect(readdirSync(join(host.dir, 'blue'))).toEqual([]);
   });
 
   test('whose line is not a JSON object in printable ASCII are dropped, and not sent again', async () => {
-    const { host } = await blueAndGreen();
+    const { host } = await startBlueAndGreen();
     const dropped = {
       'is not an object': 'boot\n',
       'has a control character': '{"a":"\x1b[2J"}\n',
       'has a character beyond ASCII': '{"a":"\xff"}\n',
       'is empty': '\n',
     };
-    let kept = '';
+    let expectedReports = '';
     for (const [caseName, text] of Object.entries(dropped)) {
       expect(await host.report(BLUE, text), caseName).toBe('taken');
       expect(await host.report(BLUE, `${LINE}\n`), caseName).toBe('taken');
-      kept += `${LINE}\n`;
-      expect(host.reports('blue'), caseName).toBe(kept);
+      expectedReports += `${LINE}\n`;
+      expect(host.reports('blue'), caseName).toBe(expectedReports);
     }
   });
 
   test('have a line of at most 4096 bytes, each on a connection of its own', async () => {
-    const { host } = await blueAndGreen();
+    const { host } = await startBlueAndGreen();
     const longest = `{${'x'.repeat(4094)}}\n`;
     expect(await host.report(BLUE, longest)).toBe('taken');
     await host.report(BLUE, longest.replace('x', 'xx'));
     await host.report(BLUE, 'x'.repeat(100_000));
-    // A line without its end may be half of one.
+    // A line without its end may be incomplete.
     await host.report(BLUE, LINE);
     await host.report(BLUE, `${LINE}\n{"more":1}\n`);
     expect(host.reports('blue')).toBe(`${longest}${LINE}\n`);
@@ -108,16 +108,16 @@ describe.runIf(canRun)('reports', () => {
 
   test('are bounded in rate, for each enclave', async () => {
     const metrics = await freePort();
-    const { host } = await blueAndGreen('--metrics', `127.0.0.1:${metrics}`);
+    const { host } = await startBlueAndGreen('--metrics', `127.0.0.1:${metrics}`);
     for (let round = 0; round < 40; round += 1) {
       await Promise.all(Array.from({ length: 16 }, () => host.report(BLUE, `${LINE}\n`)));
     }
-    const kept = host.reports('blue').split('\n').length - 1;
-    expect(kept).toBeGreaterThanOrEqual(64);
-    expect(kept).toBeLessThan(320);
+    const keptCount = host.reports('blue').split('\n').length - 1;
+    expect(keptCount).toBeGreaterThanOrEqual(64);
+    expect(keptCount).toBeLessThan(320);
     expect(await host.report(GREEN, `${LINE}\n`)).toBe('taken');
-    const after = await figures(metrics);
-    expect(after.get('relay_lines_total{enclave="blue",kind="report"}')).toBe(kept);
+    const after = await readMetrics(metrics);
+    expect(after.get('relay_lines_total{enclave="blue",kind="report"}')).toBe(keptCount);
     expect(
       after.get('relay_dropped_lines_total{enclave="blue",kind="report",reason="rate"}'),
     ).toBeGreaterThan(0);
@@ -125,7 +125,7 @@ describe.runIf(canRun)('reports', () => {
   });
 
   test('are in a file that is renamed before it is larger than 1 MB', async () => {
-    const { host } = await blueAndGreen();
+    const { host } = await startBlueAndGreen();
     const file = join(host.dir, 'blue/reports.jsonl');
     for (const old of ['first', 'second']) {
       writeFileSync(file, `${old}${'x'.repeat(1024 * 1024 - 10)}\n`);
@@ -136,8 +136,8 @@ describe.runIf(canRun)('reports', () => {
     expect(readdirSync(join(host.dir, 'blue')).sort()).toEqual(['reports.jsonl', 'reports.jsonl.old']);
   });
 
-  test('are refused while they can not be written', async () => {
-    const { host } = await blueAndGreen();
+  test("are refused while they can't be inEffectPath", async () => {
+    const { host } = await startBlueAndGreen();
     host.conf('green', `cid ${GREEN}`);
     const secondHost = new Host();
     secondHost.conf('blue', `cid ${BLUE}`);
@@ -147,12 +147,12 @@ describe.runIf(canRun)('reports', () => {
     expect(await host.report(BLUE, `${LINE}\n`)).toBe('taken');
   });
 
-  test('of one enclave do not keep out those of another that opens many connections', async () => {
-    const { host } = await blueAndGreen();
+  test('of one enclave arrive although another enclave opens many connections', async () => {
+    const { host } = await startBlueAndGreen();
     const half = await Promise.all(Array.from({ length: 200 }, () => host.dial(BLUE, REPORTS)));
     for (const socket of half) socket.write('{"half');
     expect(await host.report(GREEN, `${LINE}\n`)).toBe('taken');
-    // Connections that send nothing more make room.
+    // The relay ends connections that send nothing more.
     await expect.poll(() => host.report(BLUE, `${LINE}\n`)).toBe('taken');
   });
 });
@@ -160,7 +160,7 @@ describe.runIf(canRun)('reports', () => {
 describe.runIf(canRun)('events', () => {
   test('are printed with the name of the enclave, within bounds', async () => {
     const metrics = await freePort();
-    const { host } = await blueAndGreen('--metrics', `127.0.0.1:${metrics}`);
+    const { host } = await startBlueAndGreen('--metrics', `127.0.0.1:${metrics}`);
     const blue = await host.dial(BLUE, EVENTS);
     const green = await host.dial(GREEN, EVENTS);
     blue.write('{"event":"a"}\n{"event":"b"}\n{"half":');
@@ -172,14 +172,14 @@ describe.runIf(canRun)('events', () => {
     green.write(`{${'x'.repeat(100_000)}}\n{"event":"d"}\n`);
     await expect.poll(() => host.stdout).toMatch(/green \{"event":"d"\}\n/);
     expect(
-      (await figures(metrics)).get(
+      (await readMetrics(metrics)).get(
         'relay_dropped_lines_total{enclave="green",kind="event",reason="invalid"}',
       ),
     ).toBe(3);
     host.stdout = '';
     blue.write(`${LINE}\n`.repeat(50_000));
     const dropped = 'relay_dropped_lines_total{enclave="blue",kind="event",reason="rate"}';
-    await expect.poll(async () => (await figures(metrics)).get(dropped)).toBeGreaterThan(40_000);
+    await expect.poll(async () => (await readMetrics(metrics)).get(dropped)).toBeGreaterThan(40_000);
     green.write('{"event":"e"}\n');
     await expect.poll(() => host.stdout).toMatch(/green \{"event":"e"\}\n/);
     expect(host.stdout.split('\n').length).toBeLessThan(5000);
@@ -201,7 +201,7 @@ describe.runIf(canRun)('connections of enclaves', () => {
     expect(await ask(await host.dial(STRANGER, 8101))).toBe('ECONNRESET');
   });
 
-  test('try the addresses of a host in turn, also of IPv6', async () => {
+  test('try the addresses of a host in turn, including IPv6', async () => {
     const host = new Host();
     const closed = await freePort();
     const { port } = await listenOn('::1', 0, echo('six'));
@@ -215,7 +215,7 @@ describe.runIf(canRun)('connections of enclaves', () => {
     expect(await ask(await host.dial(BLUE, 8101))).toBe('six x');
   });
 
-  test('end if no address of the host is known, or none answers', async () => {
+  test('are reset if no address of the host is known or answers', async () => {
     const host = new Host();
     host.hosts(`a.example.com 127.0.0.1 ${await freePort()}`);
     host.conf('blue', `cid ${BLUE}`, 'upstream 8101 a.example.com', 'upstream 8102 b.example.com');
@@ -260,7 +260,7 @@ describe.runIf(canRun)('connections of enclaves', () => {
     const { port } = await listenOn('127.0.0.1', 0, async (socket) => {
       socket.end(block);
       // Nothing moves until the reader reads.
-      await new Promise((done) => setTimeout(done, 500));
+      await new Promise((resolve) => setTimeout(resolve, 500));
       receive(socket).then(received.resolve);
     });
     host.hosts(`a.example.com 127.0.0.1 ${port}`);
@@ -274,7 +274,7 @@ describe.runIf(canRun)('connections of enclaves', () => {
 
   test('of one enclave do not keep out those of another, nor callers', async () => {
     const metrics = await freePort();
-    const { host, bluePort, greenPort } = await blueAndGreen('--metrics', `127.0.0.1:${metrics}`);
+    const { host, bluePort, greenPort } = await startBlueAndGreen('--metrics', `127.0.0.1:${metrics}`);
     const open: Socket[] = [];
     const { port } = await listenOn('127.0.0.1', 0, (socket) => void open.push(socket));
     host.hosts(`a.example.com 127.0.0.1 ${port}`);
@@ -285,19 +285,19 @@ describe.runIf(canRun)('connections of enclaves', () => {
       host.conf(`${name}`, `cid ${cid}`, 'upstream 8101 a.example.com', `listen 127.0.0.1:${listen} 3000`);
     }
     await host.reload();
-    const limit = (await figures(metrics)).get('relay_connection_limit') as number;
+    const limit = (await readMetrics(metrics)).get('relay_connection_limit') as number;
     const flood: Socket[] = [];
     for (let round = 0; round < 30; round += 1) {
       flood.push(...(await Promise.all(Array.from({ length: 100 }, () => host.dial(BLUE, 8101)))));
     }
     await expect.poll(() => open.length).toBe(limit);
-    const after = await figures(metrics);
+    const after = await readMetrics(metrics);
     expect(after.get('relay_connections{enclave="blue",direction="out"}')).toBe(limit);
     expect(after.get('relay_refused_total{enclave="blue",direction="out",reason="full"}')).toBe(3000 - limit);
     const green = await host.dial(GREEN, 8101);
     await expect.poll(() => open.length).toBe(limit + 1);
     open.at(-1)?.end('hello');
-    expect(await outcome(green)).toBe('hello');
+    expect(await readOutcome(green)).toBe('hello');
     expect(await ask(await dialFrom('127.0.0.1', bluePort))).toBe('blue x');
     expect(await ask(await dialFrom('127.0.0.1', greenPort))).toBe('green x');
     for (const socket of flood) socket.destroy();
@@ -306,21 +306,21 @@ describe.runIf(canRun)('connections of enclaves', () => {
 
 describe.runIf(canRun)('callers', () => {
   test('reach the enclave of their port, and each end of a connection is forwarded', async () => {
-    const { bluePort, greenPort } = await blueAndGreen();
+    const { bluePort, greenPort } = await startBlueAndGreen();
     expect(await ask(await dialFrom('127.0.0.1', bluePort), 'hello')).toBe('blue hello');
     expect(await ask(await dialFrom('127.0.0.1', greenPort), 'hello')).toBe('green hello');
   });
 
   test('are refused at once while the enclave is down, but only at its own port', async () => {
-    const { host, blue, bluePort, greenPort } = await blueAndGreen();
+    const { host, blue, bluePort, greenPort } = await startBlueAndGreen();
     const held = await dialFrom('127.0.0.1', bluePort);
-    const ended = outcome(held);
+    const ended = readOutcome(held);
     blue.stop();
     expect(await ended).toBe('ECONNRESET');
-    await expect.poll(() => refusal(bluePort)).toBe('ECONNREFUSED');
+    await expect.poll(() => tryConnect(bluePort)).toBe('ECONNREFUSED');
     expect(await ask(await dialFrom('127.0.0.1', greenPort))).toBe('green x');
     await host.listen(BLUE, 3000, echo('blue again'));
-    await answering(bluePort);
+    await waitForPort(bluePort);
     expect(await ask(await dialFrom('127.0.0.1', bluePort))).toBe('blue again x');
   });
 
@@ -335,10 +335,10 @@ describe.runIf(canRun)('callers', () => {
     });
     host.conf('blue', `cid ${BLUE}`, `listen 127.0.0.1:${port} 3000`);
     await host.start();
-    await answering(port);
+    await waitForPort(port);
     const socket = await dialFrom('127.0.0.1', port);
     socket.write('x');
-    expect(await outcome(socket)).toBe('ECONNRESET');
+    expect(await readOutcome(socket)).toBe('ECONNRESET');
   });
 
   test('are bounded: 3,000 silent ones do not keep out callers of another enclave', async () => {
@@ -350,14 +350,14 @@ describe.runIf(canRun)('callers', () => {
     host.conf('blue', `cid ${BLUE}`, `listen 127.0.0.1:${bluePort} 3000`);
     host.conf('green', `cid ${GREEN}`, `listen 127.0.0.1:${greenPort} 3000`);
     await host.start();
-    for (const port of [bluePort, greenPort]) await answering(port);
+    for (const port of [bluePort, greenPort]) await waitForPort(port);
     await expect.poll(() => open.length).toBeGreaterThan(0);
     const probes = open.length;
     const silent: Promise<string>[] = [];
     for (let round = 0; round < 30; round += 1) {
       silent.push(
         ...(await Promise.all(Array.from({ length: 100 }, () => dialFrom('127.0.0.1', bluePort)))).map(
-          outcome,
+          readOutcome,
         ),
       );
       expect(await ask(await dialFrom('127.0.0.1', greenPort))).toBe('green x');
@@ -367,7 +367,7 @@ describe.runIf(canRun)('callers', () => {
     expect(open.length - probes).toBeLessThanOrEqual(2560);
     const rejected = await Promise.race([
       Promise.any(silent),
-      new Promise((done) => setTimeout(done, 20_000)),
+      new Promise((resolve) => setTimeout(resolve, 20_000)),
     ]);
     expect(rejected).toBe('ECONNRESET');
   });
@@ -375,22 +375,22 @@ describe.runIf(canRun)('callers', () => {
 
 describe.runIf(canRun)('the folder', () => {
   test('is read again on SIGHUP, without touching the connections of other enclaves', async () => {
-    const { host, bluePort, greenPort } = await blueAndGreen();
+    const { host, bluePort, greenPort } = await startBlueAndGreen();
     const [blue, green] = [await dialFrom('127.0.0.1', bluePort), await dialFrom('127.0.0.1', greenPort)];
-    const ended = outcome(blue);
-    await new Promise((done) => setTimeout(done, 200));
+    const ended = readOutcome(blue);
+    await new Promise((resolve) => setTimeout(resolve, 200));
     host.removeConf('blue');
     await host.reload();
     expect(await ended).toBe('ECONNRESET');
-    expect(await refusal(bluePort)).toBe('ECONNREFUSED');
+    expect(await tryConnect(bluePort)).toBe('ECONNREFUSED');
     expect(await host.report(BLUE, `${LINE}\n`)).toBe('refused');
     expect(await ask(green)).toBe('green x');
   });
 
-  test('may give the port of one enclave to another one beside it, which breaks no connection', async () => {
-    const { host, bluePort, greenPort } = await blueAndGreen();
+  test('may move a port from one enclave to another, which breaks no connection', async () => {
+    const { host, bluePort, greenPort } = await startBlueAndGreen();
     const [held, old] = [await dialFrom('127.0.0.1', greenPort), await dialFrom('127.0.0.1', bluePort)];
-    await new Promise((done) => setTimeout(done, 200));
+    await new Promise((resolve) => setTimeout(resolve, 200));
     host.conf('blue', `cid ${BLUE}`);
     host.conf(
       'green',
@@ -399,14 +399,14 @@ describe.runIf(canRun)('the folder', () => {
       `listen 127.0.0.1:${bluePort} 3000`,
     );
     await host.reload();
-    await answering(bluePort);
+    await waitForPort(bluePort);
     expect(await ask(await dialFrom('127.0.0.1', bluePort))).toBe('green x');
     expect(await ask(held)).toBe('green x');
     expect(await ask(old)).toBe('blue x');
   });
 
   test('may change under load', async () => {
-    const { host, bluePort, greenPort } = await blueAndGreen();
+    const { host, bluePort, greenPort } = await startBlueAndGreen();
     let isOver = false;
     const load = (async () => {
       let answers = 0;
@@ -441,7 +441,7 @@ describe.runIf(canRun)('the folder', () => {
       nothing: '',
       'too much': `cid 16\n${'x'.repeat(70_000)}`,
     };
-    const { host, bluePort, greenPort } = await blueAndGreen();
+    const { host, bluePort, greenPort } = await startBlueAndGreen();
     const held = await dialFrom('127.0.0.1', bluePort);
     for (const [mistake, text] of Object.entries(mistakes)) {
       host.stderr = '';
@@ -454,15 +454,15 @@ describe.runIf(canRun)('the folder', () => {
     expect(await ask(held)).toBe('blue x');
   });
 
-  test('may be read-only for the relay, which writes elsewhere what is in effect', async () => {
+  test('may be read-only for the relay, which writes the files in effect elsewhere', async () => {
     const host = new Host();
     host.conf('blue', `cid ${BLUE}`);
-    const written = join(host.dir, 'blue/in_effect');
-    // Files that another relay has left are neither followed nor waited for.
-    expect(spawnSync('mkfifo', [`${written}.new`]).status).toBe(0);
-    await host.start('--in-effect', written);
+    const inEffectPath = join(host.dir, 'blue/in_effect');
+    // The relay neither follows nor waits for files that another relay has left.
+    expect(spawnSync('mkfifo', [`${inEffectPath}.new`]).status).toBe(0);
+    await host.start('--in-effect', inEffectPath);
     expect(readdirSync(join(host.dir, 'relay'))).toEqual(['blue.conf']);
-    expect(readFileSync(written, 'utf8')).toBe(`blue\ncid ${BLUE}\n\n`);
+    expect(readFileSync(inEffectPath, 'utf8')).toBe(`blue\ncid ${BLUE}\n\n`);
     expect(host.stderr).not.toMatch(/in_effect/);
   });
 
@@ -476,18 +476,18 @@ describe.runIf(canRun)('the folder', () => {
       `relay: can't take the address 127.0.0.1:${otherListener.port}: Address already in use\n`,
     );
     otherListener.stop();
-    await expect.poll(async () => refusal(otherListener.port).then((seen) => seen)).toBe('connected');
+    await expect.poll(() => tryConnect(otherListener.port)).toBe('connected');
     expect(await ask(await dialFrom('127.0.0.1', otherListener.port))).toBe('blue x');
   });
 });
 
 describe.runIf(canRun)('the relay', () => {
   test('ends on SIGTERM, and resets the open connections', async () => {
-    const { host, bluePort } = await blueAndGreen();
+    const { host, bluePort } = await startBlueAndGreen();
     const held = await dialFrom('127.0.0.1', bluePort);
     held.write('x');
-    const ended = outcome(held);
-    await new Promise((done) => setTimeout(done, 200));
+    const ended = readOutcome(held);
+    await new Promise((resolve) => setTimeout(resolve, 200));
     host.child?.kill('SIGTERM');
     expect(await host.ended).toBe(0);
     expect(await ended).toBe('ECONNRESET');
@@ -495,7 +495,7 @@ describe.runIf(canRun)('the relay', () => {
   });
 
   test('is the only relay of its host', async () => {
-    const { host } = await blueAndGreen();
+    const { host } = await startBlueAndGreen();
     const { status, stderr } = spawnSync(RELAY, ['serve', join(host.dir, 'relay'), host.dir], {
       env: host.env,
       encoding: 'utf8',
@@ -505,7 +505,7 @@ describe.runIf(canRun)('the relay', () => {
 
   test('has no privileges', async () => {
     const isRoot = process.getuid?.() === 0;
-    const { host } = await blueAndGreen(...(isRoot ? ['--user', '65534'] : []));
+    const { host } = await startBlueAndGreen(...(isRoot ? ['--user', '65534'] : []));
     const status = readFileSync(`/proc/${host.child?.pid}/status`, 'utf8');
     const field = (name: string) => new RegExp(`^${name}:[ \\t]*(.*?)[ \\t]*$`, 'm').exec(status)?.[1];
     expect(field('NoNewPrivs')).toBe('1');
@@ -513,38 +513,38 @@ describe.runIf(canRun)('the relay', () => {
     if (isRoot) expect(field('Uid')).toBe('65534\t65534\t65534\t65534');
   });
 
-  test('shows its figures on loopback only, and survives any request for them', async () => {
+  test('serves its metrics on loopback only, and survives any request for them', async () => {
     const metrics = await freePort();
-    const { bluePort } = await blueAndGreen('--metrics', `127.0.0.1:${metrics}`);
+    const { bluePort } = await startBlueAndGreen('--metrics', `127.0.0.1:${metrics}`);
     expect(await ask(await dialFrom('127.0.0.1', bluePort), '12345')).toBe('blue 12345');
     const answer = await fetch(`http://127.0.0.1:${metrics}/metrics`);
     expect(answer.headers.get('content-type')).toBe(
       'application/openmetrics-text; version=1.0.0; charset=utf-8',
     );
     await answer.text();
-    const seen = await figures(metrics);
-    expect(seen.get('relay_enclaves')).toBe(2);
-    expect(seen.get('relay_bytes_total{enclave="blue",direction="in",way="sent"}')).toBe(5);
-    expect(seen.get('relay_bytes_total{enclave="blue",direction="in",way="received"}')).toBe(10);
-    expect(seen.get('relay_listening{enclave="green"}')).toBe(1);
+    const samples = await readMetrics(metrics);
+    expect(samples.get('relay_enclaves')).toBe(2);
+    expect(samples.get('relay_bytes_total{enclave="blue",direction="in",way="sent"}')).toBe(5);
+    expect(samples.get('relay_bytes_total{enclave="blue",direction="in",way="received"}')).toBe(10);
+    expect(samples.get('relay_listening{enclave="green"}')).toBe(1);
     expect((await fetch(`http://127.0.0.1:${metrics}/`)).status).toBe(404);
     for (const garbage of ['\r\n\r\n', 'x'.repeat(100_000), Buffer.alloc(2000)]) {
       const socket = await dialFrom('127.0.0.1', metrics);
       socket.end(garbage);
-      await outcome(socket);
+      await readOutcome(socket);
     }
     const { status } = spawnSync(RELAY, ['serve', '/tmp', '/tmp', '--metrics', '0.0.0.0:1']);
     expect(status).toBe(2);
   });
 
-  test('shows its figures at once beside idle connections, the oldest of which make room', async () => {
+  test('serves its metrics at once despite idle connections, and resets the oldest of them', async () => {
     const metrics = await freePort();
-    await blueAndGreen('--metrics', `127.0.0.1:${metrics}`);
+    await startBlueAndGreen('--metrics', `127.0.0.1:${metrics}`);
     const idle: Promise<string>[] = [];
-    for (let count = 0; count < 50; count += 1) idle.push(outcome(await dialFrom('127.0.0.1', metrics)));
+    for (let count = 0; count < 50; count += 1) idle.push(readOutcome(await dialFrom('127.0.0.1', metrics)));
     // Each idle connection ends by itself after 5 s. The new connection must get in before that.
     const start = performance.now();
-    expect((await figures(metrics)).get('relay_enclaves')).toBe(2);
+    expect((await readMetrics(metrics)).get('relay_enclaves')).toBe(2);
     expect(performance.now() - start).toBeLessThan(4000);
     expect(await Promise.all(idle.slice(0, 30))).toEqual(Array(30).fill('ECONNRESET'));
   });
@@ -552,7 +552,7 @@ describe.runIf(canRun)('the relay', () => {
   test('passes its standard input to an enclave, and the answer to its standard output', async () => {
     const host = new Host();
     await host.listen(BLUE, 7777, echo('accepted'));
-    const pass = async (cid: number, port: number, input: string) => {
+    const pass = async (cid: number, port: number, message: string) => {
       const child = spawn(RELAY, ['pass', String(cid), String(port)], { env: host.env });
       const texts = ['', ''];
       child.stdout.on('data', (chunk) => {
@@ -561,7 +561,7 @@ describe.runIf(canRun)('the relay', () => {
       child.stderr.on('data', (chunk) => {
         texts[1] += chunk;
       });
-      child.stdin.end(input);
+      child.stdin.end(message);
       const [status] = await once(child, 'close');
       return [status, ...texts];
     };

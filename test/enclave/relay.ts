@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished } from 'vitest';
 
-/** Path of the relay, which `test/natives.ts` makes before the tests. */
+/** Path of the relay, which `test/natives.ts` builds before the tests. */
 export const RELAY = fileURLToPath(new URL('../../build/test/relay', import.meta.url));
 
 export const REPORTS = 7778;
@@ -44,12 +44,12 @@ export class Host {
     };
   }
 
-  /** Sets the names that the relay finds, each with addresses and ports. */
+  /** Sets the names that the relay can look up: lines `NAME ADDRESS PORT`. */
   hosts(...lines: string[]): void {
     writeFileSync(join(this.dir, 'hosts'), lines.map((line) => `${line}\n`).join(''));
   }
 
-  /** Writes the file of an enclave, and makes its folder. */
+  /** Writes the file of an enclave, and creates its folder. */
   conf(name: string, ...lines: string[]): void {
     writeFileSync(join(this.dir, 'relay', `${name}.conf`), lines.map((line) => `${line}\n`).join(''));
     mkdirSync(join(this.dir, name), { recursive: true });
@@ -97,7 +97,7 @@ export class Host {
   async report(cid: number, text: string): Promise<'taken' | 'refused'> {
     const socket = await this.dial(cid, REPORTS);
     socket.end(text);
-    return (await outcome(socket)) === '' ? 'taken' : 'refused';
+    return (await readOutcome(socket)) === '' ? 'taken' : 'refused';
   }
 
   reports(name: string): string {
@@ -126,8 +126,9 @@ export async function listenOn(
 }
 
 /**
- * Connects. @throws the error of the connection. Use `outcome` for a connection that is reset as soon as it
- * is made
+ * Connects. For a connection that is reset at once, `readOutcome` returns the error.
+ *
+ * @throws any other error of the connection
  */
 export async function dialFrom(host: string, port: number, localAddress?: string): Promise<Socket> {
   const socket = connect({ host, port, allowHalfOpen: true, ...(localAddress && { localAddress }) });
@@ -143,7 +144,7 @@ export async function dialFrom(host: string, port: number, localAddress?: string
 }
 
 /** Returns all bytes of a connection until it ends, or the code of its error. */
-export function outcome(socket: Socket): Promise<string> {
+export function readOutcome(socket: Socket): Promise<string> {
   let text = '';
   socket.setEncoding('latin1').on('data', (chunk) => {
     text += chunk;

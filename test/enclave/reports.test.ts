@@ -5,8 +5,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../scripts/check/bench/ports.ts';
 import { canRun, readAll, serve, startRole, temporaryFolder } from './init.ts';
 
-/** Writes to the pipe of the reports role, like the server. */
-function writer(path: string) {
+/** Opens the pipe of the reports role for writing, as the server does. */
+function openWriter(path: string) {
   const child = spawn('sh', ['-c', `cat >${path}`], { stdio: ['pipe', 'ignore', 'ignore'] });
   onTestFinished(() => {
     child.kill('SIGKILL');
@@ -14,14 +14,14 @@ function writer(path: string) {
   return child.stdin;
 }
 
-/** Listens on the log port. @returns also the received lines */
-async function parent() {
-  const got: string[] = [];
+/** Listens as the parent instance does. @returns the port, and the reports that have arrived */
+async function startParent() {
+  const received: string[] = [];
   const port = await serve(async (socket) => {
-    got.push(await readAll(socket));
+    received.push(await readAll(socket));
     socket.end();
   });
-  return { got, port };
+  return { received, port };
 }
 
 function fifo(): string {
@@ -33,22 +33,22 @@ function fifo(): string {
 describe.runIf(canRun)('the reports', () => {
   test('are sent one line each, and end with their writer', async () => {
     const path = fifo();
-    const { got, port } = await parent();
+    const { received, port } = await startParent();
     const role = startRole(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
-    const pipe = writer(path);
+    const pipe = openWriter(path);
     pipe.write('{"event":"boot"}\n');
-    await expect.poll(() => got).toEqual(['{"event":"boot"}\n']);
+    await expect.poll(() => received).toEqual(['{"event":"boot"}\n']);
     pipe.end('{"event":"failed"}\n{"cut');
     expect(await role.ended).toBe(0);
-    expect(got).toEqual(['{"event":"boot"}\n', '{"event":"failed"}\n']);
+    expect(received).toEqual(['{"event":"boot"}\n', '{"event":"failed"}\n']);
   });
 
   test('are retried until a program listens', async () => {
     const path = fifo();
     const port = await freePort();
     startRole(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
-    writer(path).write('{"event":"boot"}\n');
-    await new Promise((done) => setTimeout(done, 500));
+    openWriter(path).write('{"event":"boot"}\n');
+    await new Promise((resolve) => setTimeout(resolve, 500));
     const { createServer } = await import('node:net');
     const server = createServer({ allowHalfOpen: true }).listen(port, '127.0.0.1');
     onTestFinished(() => {
@@ -61,19 +61,19 @@ describe.runIf(canRun)('the reports', () => {
 
   test('that arrive together are sent one by one', async () => {
     const path = fifo();
-    const { got, port } = await parent();
+    const { received, port } = await startParent();
     const role = startRole(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
-    writer(path).end('{"event":"boot"}\n{"event":"failed"}\n');
+    openWriter(path).end('{"event":"boot"}\n{"event":"failed"}\n');
     expect(await role.ended).toBe(0);
-    expect(got).toEqual(['{"event":"boot"}\n', '{"event":"failed"}\n']);
+    expect(received).toEqual(['{"event":"boot"}\n', '{"event":"failed"}\n']);
   });
 
   test('that are too long are dropped', async () => {
     const path = fifo();
-    const { got, port } = await parent();
+    const { received, port } = await startParent();
     const role = startRole(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
-    writer(path).end(`${'x'.repeat(5000)}\n{"event":"boot"}\n`);
+    openWriter(path).end(`${'x'.repeat(5000)}\n{"event":"boot"}\n`);
     expect(await role.ended).toBe(0);
-    expect(got).toEqual(['{"event":"boot"}\n']);
+    expect(received).toEqual(['{"event":"boot"}\n']);
   });
 });

@@ -1,5 +1,5 @@
-// Runs one part of init alone, the role that the first argument names, for tests on any machine. Make compiles it with
-// everything in enclave/init but main.cc.
+// Runs one part of init alone for tests on any machine: the role that the first argument names. It is compiled with all
+// files of enclave/init except main.cc.
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -84,12 +84,12 @@ int settings(const char* path) {
     fprintf(stderr, "settings: %s\n", reason.c_str());
     return 1;
   }
-  for (const std::string& each : settings.environment) printf("env %s\n", each.c_str());
-  for (const Forward& each : settings.forwards) {
-    printf("forward tcp:%s:%u vsock:%u\n", each.listen.ip.c_str(), each.listen.port, each.parent.port);
+  for (const std::string& variable : settings.environment) printf("env %s\n", variable.c_str());
+  for (const Forward& forward : settings.forwards) {
+    printf("forward tcp:%s:%u vsock:%u\n", forward.listen.ip.c_str(), forward.listen.port, forward.parent.port);
   }
-  for (const Inbound& each : settings.inbounds) {
-    printf("inbound vsock:%u tcp:%s:%u\n", each.listen.port, each.target.ip.c_str(), each.target.port);
+  for (const Inbound& inbound : settings.inbounds) {
+    printf("inbound vsock:%u tcp:%s:%u\n", inbound.listen.port, inbound.target.ip.c_str(), inbound.target.port);
   }
   if (settings.events) puts("events");
   if (settings.secrets) puts("secrets");
@@ -102,7 +102,7 @@ int correction(const Reference& reference, const char* nanoseconds) {
   return 0;
 }
 
-// The time in each of some answers of the NSM, as if asked for with this nonce.
+// Prints the time in each answer of the NSM, as if init had requested the answer with this nonce.
 int nsm_time(const char* nonce_path, const std::vector<const char*>& answer_paths) {
   const auto read_bytes = [](const char* path) {
     std::ifstream file(path, std::ios::binary);
@@ -116,7 +116,7 @@ int nsm_time(const char* nonce_path, const std::vector<const char*>& answer_path
   return 0;
 }
 
-// Of a process that may start no other: the sanitizer would look for leaks in one.
+// Ends a process that may not start another. At a normal exit, the sanitizer would look for leaks in another process.
 [[noreturn]] void end_restricted() {
   fflush(stdout);
   _exit(0);
@@ -129,7 +129,7 @@ int nsm_time(const char* nonce_path, const std::vector<const char*>& answer_path
   end_restricted();
 }
 
-// Prints the rights that the process which sets the clock keeps.
+// Prints the rights of the process that sets the clock.
 int timekeeper(unsigned user) {
   if (become_timekeeper(user)) return print_rights();
   perror("timekeeper");
@@ -152,7 +152,7 @@ const char* start_thread() {
   }
 }
 
-// What a process of init other than the server can start.
+// Prints what a process of init other than the server can start.
 int helper(unsigned user) {
   if (!become_user(user)) {
     perror("helper");
@@ -174,7 +174,7 @@ int server(unsigned user) {
   print_socket("vsock", socket(AF_VSOCK, SOCK_STREAM, 0));
   print_socket("inet", socket(AF_INET, SOCK_STREAM, 0));
   print_socket("unix", socket(AF_UNIX, SOCK_STREAM, 0));
-  // As an x32 program calls it.
+  // An x32 program makes the call in this way.
   print_socket("x32", syscall(0x40000000 | SYS_socket, AF_VSOCK, SOCK_STREAM, 0));
   printf("fork: %s\n", describe_start(syscall(SYS_fork)));
   printf("vfork: %s\n", describe_start(syscall(SYS_vfork)));
@@ -209,8 +209,8 @@ int main(int argc, char** argv) {
   }
   if (role == "settings" && argc == 3) return settings(argv[2]);
   if (role == "correction" && argc == 4) {
-    for (const Reference& each : {kPtp, kNsm}) {
-      if (argv[2] == std::string(each.name)) return correction(each, argv[3]);
+    for (const Reference& reference : {kPtp, kNsm}) {
+      if (argv[2] == std::string(reference.name)) return correction(reference, argv[3]);
     }
   }
   if (role == "nsm-time" && argc >= 4) return nsm_time(argv[2], {argv + 3, argv + argc});

@@ -7,29 +7,29 @@ import { canRun, INIT, temporaryFolder } from './init.ts';
 
 const SERVER_ENV = readFileSync(new URL('../../enclave/server.env', import.meta.url), 'utf8');
 
-function init(...args: string[]) {
+function runInit(...args: string[]) {
   return spawnSync(INIT, args, { encoding: 'utf8' });
 }
 
-function settings(text: string) {
+function parseSettings(text: string) {
   const path = join(temporaryFolder(), 'enclave.conf');
   writeFileSync(path, text);
-  return init('settings', path);
+  return runInit('settings', path);
 }
 
 describe.runIf(canRun)('init', () => {
   test('parses the settings that the build writes', () => {
     const manifest = { endpoints: ['api.weatherapi.com', 'example.org'], secrets: ['API_KEY'] };
     const text = makeSettings(manifest, makeEnvironment('weather', manifest, SERVER_ENV, true));
-    expect(settings(text)).toMatchObject({ status: 0, stdout: text, stderr: '' });
+    expect(parseSettings(text)).toMatchObject({ status: 0, stdout: text, stderr: '' });
   });
 
-  test('parses the settings of an image with figures and events', () => {
-    const none = { endpoints: [], secrets: [] };
+  test('parses the settings of an image with metrics and events', () => {
+    const manifest = { endpoints: [], secrets: [] };
     const env = `${SERVER_ENV}METRICS_PORT=9200\nEVENTS=true\n`;
-    const text = makeSettings(none, makeEnvironment('weather', none, env, false));
+    const text = makeSettings(manifest, makeEnvironment('weather', manifest, env, false));
     expect(text).toContain('\ninbound vsock:9100 tcp:127.0.0.1:9200\nevents\n');
-    expect(settings(text)).toMatchObject({ status: 0, stdout: text, stderr: '' });
+    expect(parseSettings(text)).toMatchObject({ status: 0, stdout: text, stderr: '' });
   });
 
   test.each([
@@ -53,7 +53,7 @@ describe.runIf(canRun)('init', () => {
     'secrets',
     '\n',
   ])('rejects the line %j', (line) => {
-    expect(settings(`env A=b\n${line}`)).toMatchObject({
+    expect(parseSettings(`env A=b\n${line}`)).toMatchObject({
       status: 1,
       stdout: '',
       stderr: expect.stringMatching(/^settings: a line is not understood/),
@@ -69,7 +69,10 @@ describe.runIf(canRun)('init', () => {
     ['bridge', 'udp:1', 'tcp:127.0.0.1:1'],
     ['correction', 'moon', '0'],
     ['nsm-time', 'nonce'],
-  ])('rejects the unknown role %j', (...args) => {
-    expect(init(...(args as string[]))).toMatchObject({ status: 2, stderr: expect.stringMatching(/^usage/) });
+  ])('rejects the arguments %j', (...args) => {
+    expect(runInit(...(args as string[]))).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/^usage/),
+    });
   });
 });

@@ -6,7 +6,7 @@ import { canRun, INIT } from './init.ts';
 const USER = '54321';
 const isRoot = canRun && process.getuid?.() === 0;
 
-/** Returns the fields that a role prints. */
+/** Runs a role. @returns a function that returns the value of a field that the role has printed */
 function run(role: string): (name: string) => string | undefined {
   const { status, stdout, stderr } = spawnSync(INIT, [role, USER], { encoding: 'utf8' });
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
@@ -20,7 +20,7 @@ describe.runIf(isRoot)("the server's process", () => {
     field = run('server');
   });
 
-  test('has no right, and can not regain any', () => {
+  test("has no rights, and can't regain any", () => {
     for (const ids of ['Uid', 'Gid']) expect(field(ids)?.split('\t')).toEqual(Array(4).fill(USER));
     expect(field('Groups')).toBe('');
     for (const set of ['CapPrm', 'CapEff', 'CapInh', 'CapBnd', 'CapAmb']) {
@@ -29,7 +29,7 @@ describe.runIf(isRoot)("the server's process", () => {
     expect(field('NoNewPrivs')).toBe('1');
   });
 
-  test('can open every kind of socket except vsock, in either way to call the kernel', () => {
+  test('can open inet and unix sockets, but not vsock sockets, even with an x32 call', () => {
     const sockets = ['vsock', 'x32', 'inet', 'unix'].map((name) => field(name));
     const refused = 'Address family not supported by protocol';
     expect(sockets).toEqual([refused, refused, 'opened', 'opened']);

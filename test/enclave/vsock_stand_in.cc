@@ -1,7 +1,7 @@
-// Stands in for AF_VSOCK in the test build of the relay, by the linker's --wrap: TCP on loopback, where the CID is the
-// last byte of an address of the network VSOCK_NET (such as 127.20.1). The host is 3, so a peer chooses its CID by the
-// address that it connects from. With HOSTS, a file with lines `NAME ADDRESS PORT`, names are looked up there; the
-// address `slow` waits for 3 s.
+// Replaces AF_VSOCK in the test build of the relay by TCP on loopback, with the linker's --wrap. The CID is the last
+// byte of an address of the network VSOCK_NET (such as 127.20.1), and the host has the CID 3. A peer chooses its CID by
+// the address from which it connects. If HOSTS names a file with lines `NAME ADDRESS PORT`, lookups use this file. The
+// address `slow` makes a lookup take 3 s.
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -23,7 +23,7 @@ int __real_connect(int fd, const sockaddr* address, socklen_t size);
 int __real_accept4(int fd, sockaddr* address, socklen_t* size, int flags);
 int __real_getaddrinfo(const char* host, const char* service, const addrinfo* hints, addrinfo** list);
 
-static sockaddr_in stand_in_for(const sockaddr* address, unsigned any) {
+static sockaddr_in loopback_address(const sockaddr* address, unsigned any) {
   const auto* vm = reinterpret_cast<const sockaddr_vm*>(address);
   const char* network = getenv("VSOCK_NET");
   sockaddr_in in{};
@@ -45,7 +45,7 @@ int __wrap_bind(int fd, const sockaddr* address, socklen_t size) {
     if (in.sin_addr.s_addr == htonl(INADDR_ANY)) in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     return __real_bind(fd, reinterpret_cast<const sockaddr*>(&in), size);
   }
-  const sockaddr_in in = stand_in_for(address, 3);
+  const sockaddr_in in = loopback_address(address, 3);
   const int yes = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   return __real_bind(fd, reinterpret_cast<const sockaddr*>(&in), sizeof in);
@@ -53,11 +53,11 @@ int __wrap_bind(int fd, const sockaddr* address, socklen_t size) {
 
 int __wrap_connect(int fd, const sockaddr* address, socklen_t size) {
   if (address->sa_family != AF_VSOCK) return __real_connect(fd, address, size);
-  const sockaddr_in in = stand_in_for(address, 0);
+  const sockaddr_in in = loopback_address(address, 0);
   return __real_connect(fd, reinterpret_cast<const sockaddr*>(&in), sizeof in);
 }
 
-// Only a vsock listener asks who the peer is.
+// Only a vsock listener asks for the peer's address.
 int __wrap_accept4(int fd, sockaddr* address, socklen_t* size, int flags) {
   if (address == nullptr) return __real_accept4(fd, address, size, flags);
   sockaddr_in in{};

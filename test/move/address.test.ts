@@ -1,6 +1,6 @@
 /**
- * The address of an Enclave can be computed without the chain, with the same result as in the Move VM and in
- * `@mysten/sui`.
+ * Checks that an address of an Enclave that is computed without the chain is the same as in the Move VM and
+ * in `@mysten/sui`.
  */
 import { bcs } from '@mysten/sui/bcs';
 import { deriveObjectID } from '@mysten/sui/utils';
@@ -18,8 +18,8 @@ function hash(...parts: Uint8Array[]): string {
 }
 
 /**
- * Computes the same as `sui::derived_object::derive_address`. The key's length is a native `usize` there: 8
- * bytes on validators, and 4 in the WebAssembly VM of these tests.
+ * Computes an address as `sui::derived_object::derive_address` does, which hashes the key's length as a
+ * native `usize`: 8 bytes on validators, and 4 in the WebAssembly VM of these tests.
  */
 function derive(parent: string, key: Uint8Array, lengthBytes: 4 | 8): string {
   const length = Buffer.alloc(lengthBytes);

@@ -1,4 +1,7 @@
-/** The contract in src/library/sui/README.md compiles without a warning, and behaves as the page says. */
+/**
+ * Checks that the contract of src/library/sui/README.md compiles without a warning, and behaves as the page
+ * says.
+ */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { chooseFramework, testPackage } from '../../src/toolchain/move/packages.ts';
@@ -54,7 +57,7 @@ fun submit(world: &mut World, recipient: address) {
 }
 
 #[test]
-fun the_signed_recipient_gets_the_points_whoever_submits() {
+fun the_signed_recipient_gets_the_points_from_any_sender() {
     let mut world = world();
     world.submit(vectors::recipient());
     let World { mut scenario, cap, config, enclave, clock, rewards } = world;
@@ -97,8 +100,8 @@ fun another_config_of_the_same_capability_is_refused() {
 #[test, expected_failure(abort_code = rewards::EOtherConfig)]
 fun nobody_else_opens_rewards_for_a_config() {
     let World { scenario, config, .. } = &mut world();
-    let other = enclave::new_cap_for_testing<REWARDS>(scenario.ctx());
-    rewards::open(&other, config, scenario.ctx());
+    let other_cap = enclave::new_cap_for_testing<REWARDS>(scenario.ctx());
+    rewards::open(&other_cap, config, scenario.ctx());
     abort
 }
 `;

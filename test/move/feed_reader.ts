@@ -1,4 +1,4 @@
-/** The contract of `move/feed/README.md` that reads a feed, as a package `app`. */
+/** Package `app` with the contract of `move/feed/README.md` that reads a feed. */
 import { readFileSync } from 'node:fs';
 
 export const FEED_README = readFileSync(new URL('../../move/feed/README.md', import.meta.url), 'utf8');

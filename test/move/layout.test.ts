@@ -1,5 +1,6 @@
 /**
- * Objects and events on chain have the bytes that src/library/sui reads and the loopback node's model writes.
+ * Checks that objects and events on chain have the bytes that src/library/sui reads and that the loopback
+ * node's model writes.
  */
 import { readFileSync } from 'node:fs';
 import { bcs } from '@mysten/sui/bcs';
@@ -16,7 +17,7 @@ const PACKAGE = `0x${'e'.repeat(64)}`;
 const APPLICATION = `${PACKAGE}::weather::WEATHER`;
 const TRANSACTION = 9n;
 
-/** Returns the id of the object that the test's transaction creates as its first, second, … */
+/** Returns the id of an object that the test's transaction creates. @param index 0 for the first one */
 function computeId(index: number): string {
   const digest = Buffer.alloc(32);
   digest.writeBigUInt64LE(TRANSACTION);
@@ -25,7 +26,7 @@ function computeId(index: number): string {
 }
 
 const [CAP, CONFIG, REGISTRAR] = [computeId(0), computeId(1), computeId(2)] as const;
-// The id is derived from the config's, by a hash that has another width in WebAssembly: see address.test.ts.
+// The id is arbitrary, since the WebAssembly VM derives other ids than validators: see address.test.ts.
 const ENCLAVE = `0x${'d'.repeat(64)}`;
 const PCR = new Uint8Array(48).fill(1);
 const KEY = new Uint8Array(32).fill(0x11);
@@ -69,7 +70,7 @@ const registrar = Registrar.serialize({ id: REGISTRAR, config_id: CONFIG }).toBy
 const image = { pcr0: '01'.repeat(48), pcr1: '01'.repeat(48), pcr2: '01'.repeat(48) };
 const registered = { enclaveId: ENCLAVE, configId: CONFIG, configVersion: 2, publicKey: KEY };
 const { EnclaveRegistered, EnclaveDestroyed } = ENCLAVE_EVENTS;
-/** Events that the test's transaction emits, each once. */
+/** Last event of each type that the test's transaction emits, in BCS. */
 const EMITTED: Readonly<Record<keyof typeof ENCLAVE_EVENTS, Uint8Array>> = {
   EnclaveCapCreated: ENCLAVE_EVENTS.EnclaveCapCreated.serialize({ capabilityId: CAP }).toBytes(),
   EnclaveConfigCreated: ENCLAVE_EVENTS.EnclaveConfigCreated.serialize({
@@ -126,7 +127,7 @@ function assertEmitted(name: string): string {
     assert_eq!(bcs::to_bytes(&events[events.length() - 1]), expected);`;
 }
 
-test('in the Move VM objects and events have these bytes', async () => {
+test('objects and events have these bytes in the Move VM', async () => {
   const run = await testPackage('enclave', chooseFramework(process.env), {
     extra: {
       ...withoutOwnTests('enclave'),
@@ -180,9 +181,9 @@ fun as_written_here() {
   expect(run.output).toContain('[ PASS    ] enclave::layout::as_written_here');
 });
 
-test('src/library/sui/README.md gives the number of stored bytes', async () => {
+test('src/library/sui/README.md states the number of stored bytes', async () => {
   const readme = readFileSync(new URL('../../src/library/sui/README.md', import.meta.url), 'utf8');
-  const stored = (call: string) => {
+  const readStoredBytes = (call: string) => {
     const isRow = (line: string) => line.startsWith(`| \`${call}\``) && /bytes \|$/.test(line);
     const row = readme.split('\n').find(isRow) ?? '';
     return Number(row.split('|').at(-2)?.replace(/\D/g, ''));
@@ -193,17 +194,17 @@ test('src/library/sui/README.md gives the number of stored bytes', async () => {
   const bytes = builds
     .flatMap(({ modules }) => modules)
     .map((module) => Buffer.from(module, 'base64').length);
-  expect(stored('publish')).toBe(bytes.reduce((sum, length) => sum + length, 0));
-  // The example has no registrar, no maximum key age, no source and no overlap. The length of an overlap is
-  // that of three registers with their lengths, and a time.
+  expect(readStoredBytes('publish')).toBe(bytes.reduce((sum, length) => sum + length, 0));
+  // The example has no registrar, no maximum key age, no source and no overlap. An overlap has
+  // three registers, each with its length, and a time.
   const overlap = 3 * 49 + 8;
-  const described = SourceContent.serialize(source).toBytes().length;
-  expect(stored('create_enclave_config')).toBe(config.length - 32 - 8 - overlap - described);
-  expect(stored('source::some')).toBe(described);
-  expect(stored('begin_overlap')).toBe(overlap);
+  const sourceBytes = SourceContent.serialize(source).toBytes().length;
+  expect(readStoredBytes('create_enclave_config')).toBe(config.length - 32 - 8 - overlap - sourceBytes);
+  expect(readStoredBytes('source::some')).toBe(sourceBytes);
+  expect(readStoredBytes('begin_overlap')).toBe(overlap);
   // A mark is a dynamic field: its id, the name of 32 bytes, and an enum.
-  expect(stored('register_enclave')).toBe(enclave.length + 65);
-  expect(stored('new_registrar_cap')).toBe(registrar.length + 32);
+  expect(readStoredBytes('register_enclave')).toBe(enclave.length + 65);
+  expect(readStoredBytes('new_registrar_cap')).toBe(registrar.length + 32);
 });
 
 /** Returns a client whose node has one object. */
@@ -246,7 +247,7 @@ test('objects are read from these bytes', async () => {
   });
 });
 
-test('src/library/sui knows every event that the contracts emit', () => {
+test('src/library/sui defines every event that the contracts emit', () => {
   const sources = ['enclave/sources/enclave', 'enclave/sources/once', 'weather/sources/weather'].map((path) =>
     readFileSync(new URL(`../../move/${path}.move`, import.meta.url), 'utf8'),
   );

@@ -1,6 +1,5 @@
 /**
- * From the running server to the contract: the answer of `/process_data` is passed to `update_weather` in
- * Sui's VM.
+ * Passes an answer of the running server from `/process_data` to the contract's `update_weather` in Sui's VM.
  */
 import { describe, expect, test } from 'vitest';
 import { chooseFramework, testPackage } from '../../src/toolchain/move/packages.ts';

@@ -22,7 +22,7 @@ function read(path: string): string {
   return readFileSync(new URL(path, MOVE), 'utf8');
 }
 
-function names(source: string, pattern: RegExp): string[] {
+function findNames(source: string, pattern: RegExp): string[] {
   return [...source.matchAll(pattern)].map(([, name]) => name ?? '');
 }
 
@@ -42,10 +42,10 @@ describe('the Move modules that are generated from test/vectors', () => {
   });
 });
 
-/** Reports of each package's own tests. */
+/** Reports of the packages' own tests, by package. */
 const runs = new Map<string, ReturnType<typeof testPackage>>();
 
-/** Runs a package's own tests once. */
+/** Runs a package's own tests, or returns the report of the run before. */
 function runTests(name: string): ReturnType<typeof testPackage> {
   const run = runs.get(name) ?? testPackage(name, framework);
   runs.set(name, run);
@@ -66,7 +66,7 @@ describe.each(packageNames())('move/%s', (name) => {
   });
 });
 
-test('for code that uses a module which the stub lacks, the error names where to get it', async () => {
+test('the error for code that uses a module which the stub lacks says how to get the framework', async () => {
   const extra = { 'sources/reader.move': 'module app::reader;\n\nuse sui::bcs;\n' };
   const run = await testPackage('weather', chooseFramework({}), { extra });
   expect(run.passed).toBe(false);
@@ -82,12 +82,12 @@ test('for code that uses a module which the stub lacks, the error names where to
 test.each([
   ['option::some(1u64).do!(|_| ());', /FRAMEWORK=fetch/],
   ['3u64.do!(|_| ());', /FRAMEWORK=fetch/],
-])('for a macro that the stub lacks too: %s', async (line, advice) => {
+])('the error for a macro that the stub lacks says so too: %s', async (line, advice) => {
   const extra = { 'sources/reader.move': `module app::reader;\n\nfun read() { ${line} }\n` };
   expect((await testPackage('weather', chooseFramework({}), { extra })).output).toMatch(advice);
 });
 
-test('but not for a method that a type of the package lacks', async () => {
+test('the error for a method that a type of the package lacks does not mention the framework', async () => {
   const line = 'public struct Point has drop { x: u64 }\n\nfun read(point: &Point) { point.move_by(1) }';
   const extra = { 'sources/reader.move': `module app::reader;\n\n${line}\n` };
   const { output } = await testPackage('weather', chooseFramework({}), { extra });
@@ -106,12 +106,12 @@ describe.each([
 ])('move/%s', (path) => {
   const source = read(path);
 
-  test.each(names(source, /^public(?:\(package\))? fun (\w+)/gm))('%s is called by a test', (fun) => {
+  test.each(findNames(source, /^public(?:\(package\))? fun (\w+)/gm))('%s is called by a test', (fun) => {
     expect(new RegExp(`[.:]${fun}(<[^(]*>)?\\(`).test(TESTS)).toBe(true);
   });
 
   test('has a doc comment on every public item', () => {
-    const before = names(source, /^(.*)\n(?=public(?:\(package\))? (?!use ))/gm);
+    const before = findNames(source, /^(.*)\n(?=public(?:\(package\))? (?!use ))/gm);
     expect(before.length).toBeGreaterThan(2);
     for (const line of before) expect(line).toMatch(/^\/\/\/ /);
   });
@@ -125,9 +125,9 @@ test.each([
   ['feed', 'feed'],
 ])('every error of the module %s::%s is provoked by a test', (folder, module) => {
   const source = read(`${folder}/sources/${module}.move`);
-  const errors = new Set(names(source, /^const (E[A-Z]\w+): vector<u8>/gm));
+  const errors = new Set(findNames(source, /^const (E[A-Z]\w+): vector<u8>/gm));
   expect(errors.size).toBeGreaterThan(2);
-  const provoked = names(TESTS, new RegExp(`expected_failure\\(abort_code = ${module}::(\\w+)\\)`, 'g'));
+  const provoked = findNames(TESTS, new RegExp(`expected_failure\\(abort_code = ${module}::(\\w+)\\)`, 'g'));
   expect(new Set(provoked)).toEqual(errors);
 });
 
@@ -152,7 +152,7 @@ describe('the runner', () => {
     expect(run.leftOut).toEqual(['tests/real_document_cli_tests.move']);
   });
 
-  test('has no verifier of attestation documents: those tests compile and end at its call', async () => {
+  test('has no verifier of attestation documents: tests that need it compile, and fail where they call it', async () => {
     const run = await testPackage('enclave', framework, {
       withCliTests: true,
       extra: withoutOwnTests('enclave'),
@@ -195,12 +195,12 @@ describe('the choice of a framework', () => {
     });
   });
 
-  test('SUI_FRAMEWORK_DIR does not make a framework of the stub', () => {
+  test('is still the stub if SUI_FRAMEWORK_DIR names the folder of the stub', () => {
     const dir = fileURLToPath(new URL('../../src/devnet/move_framework', import.meta.url));
     expect(chooseFramework({ SUI_FRAMEWORK_DIR: dir }).isStub).toBe(true);
   });
 
-  test('FRAMEWORK=fetch fetches it from GitHub', () => {
+  test('is not the stub with FRAMEWORK=fetch', () => {
     expect(chooseFramework({ FRAMEWORK: 'fetch' }).isStub).toBe(false);
   });
 
@@ -208,8 +208,8 @@ describe('the choice of a framework', () => {
     ['the cause', { cause: Object.assign(new Error('getaddrinfo'), { code: 'ENOTFOUND' }) }, /ENOTFOUND/],
     ['the message where there is no cause', {}, /fetch failed/],
   ])(
-    'that can not be fetched is not a mistake in the code, but named with %s',
-    async (_what, options, reason) => {
+    'fails with an error of its own, which has %s, if the framework can not be fetched',
+    async (_case, options, reason) => {
       const refused = () => Promise.reject(new TypeError('fetch failed', options));
       vi.spyOn(globalThis, 'fetch').mockImplementation(refused);
       // The fetcher pauses before it retries.

@@ -35,7 +35,7 @@ describe('the vectors of the Move packages, in TypeScript', () => {
     });
   });
 
-  test('the signature of a production enclave verifies, and nothing near it', () => {
+  test('the signature of a production enclave verifies for its message, and not for a changed message', () => {
     const { signed } = VECTORS;
     expect(verifies(serialize(signed), signed.signature)).toBe(true);
     expect(verifies(serialize({ ...signed, temperature: '14' }), signed.signature)).toBe(false);
@@ -47,7 +47,7 @@ describe('the vectors of the Move packages, in TypeScript', () => {
 describe('a reading in tenths of a degree', () => {
   const { public_key, readings } = VECTORS.temperatures;
 
-  test.each(readings)('$name has the same bytes, and a signature', (reading) => {
+  test.each(readings)('$name has the same bytes, and a valid signature', (reading) => {
     const { timestamp_ms, location, tenths_plus_100000, bytes, signature, celsius } = reading;
     const payload = { location, tenths_plus_100000 };
     const message = Temperature.message.serialize({ intent: 1, timestamp_ms, payload }).toBytes();

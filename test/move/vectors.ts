@@ -44,7 +44,7 @@ export const VECTORS: Vectors = JSON.parse(
   readFileSync(new URL('../vectors/bcs.json', import.meta.url), 'utf8'),
 );
 
-/** Writes a Move expression of type `String`. */
+/** Formats a text as a Move expression of type `String`. */
 export function moveText(text: string): string {
   return `x"${Buffer.from(text).toString('hex')}".to_string()`;
 }
@@ -81,7 +81,7 @@ public fun signature(): vector<u8> {
 `;
 }
 
-/** The award of `enclave::once`. */
+/** Formats the award of `enclave::once`, as one function for each argument. */
 function onceValues(): string {
   const { intent, timestamp_ms, nonce, recipient, points, bytes, keys } = VECTORS.once;
   const [first, second] = keys;
@@ -129,7 +129,9 @@ public fun other_once_signature(): vector<u8> {
 `;
 }
 
-/** The first reading in tenths of a degree, which is below zero, as a value of each argument. */
+/**
+ * Formats the first reading in tenths of a degree, which is below zero, as one function for each argument.
+ */
 function temperatureValues(): string {
   const { public_key, readings } = VECTORS.temperatures;
   const [first] = readings;
@@ -272,7 +274,7 @@ public fun start_ms(): u64 {
     ${FEED_MS}
 }
 
-/// The bytes of the first quote that are signed.
+/// The signed bytes of the first quote.
 public fun message(): vector<u8> {
     x"${Buffer.from(encodeQuote(...(QUOTES[0] ?? [0, 0, 0n]))).toString('hex')}"
 }
@@ -282,7 +284,7 @@ ${publicKeys.join('\n')}
     abort
 }
 
-/// The signature of a value, that many milliseconds after the first quote.
+/// The signature of a value whose time is `offset_ms` milliseconds after the first quote.
 public fun signature(signer: u64, offset_ms: u64, value: u64): vector<u8> {
 ${signatures.join('\n')}
     abort

@@ -4,8 +4,9 @@ import type { Sources } from '../../src/toolchain/move/packages.ts';
 const MOVE = new URL('../../move/', import.meta.url);
 
 /**
- * Leaves out a package's own tests, which `packages.test.ts` runs, for `extra` of `testPackage`. An empty
- * file replaces each file with tests. Modules that help tests stay, and so do the tests for the Sui CLI.
+ * Returns files for the `extra` of `testPackage` that leave out the package's own tests, which
+ * `packages.test.ts` runs. An empty file replaces each file with tests. Modules that help tests stay, as do
+ * tests for the Sui CLI.
  */
 export function withoutOwnTests(name: string): Sources {
   const folder = new URL(`${name}/tests/`, MOVE);

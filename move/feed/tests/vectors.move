@@ -8,7 +8,7 @@ public fun start_ms(): u64 {
     1700000000000
 }
 
-/// The bytes of the first quote that are signed.
+/// The signed bytes of the first quote.
 public fun message(): vector<u8> {
     x"030068e5cf8b010000075355492f5553440640420f0000000000"
 }
@@ -20,7 +20,7 @@ public fun public_key(signer: u64): vector<u8> {
     abort
 }
 
-/// The signature of a value, that many milliseconds after the first quote.
+/// The signature of a value whose time is `offset_ms` milliseconds after the first quote.
 public fun signature(signer: u64, offset_ms: u64, value: u64): vector<u8> {
     if (signer == 0 && offset_ms == 0 && value == 1000000) return
         x"2fa5a5e3f1f7e7919b8927d6b4ceb46f900abe72b84be8b52bd4c3a1b2dc76c9e63250997c1d5eb1acd2c8d6b897450dfb885025a33a1fa39a1dc72e5c06940d";

@@ -1,6 +1,6 @@
 /**
- * `sui-enclave keep` as a process of its own, with enclaves that restart, a node that becomes unreachable,
- * metrics, and SIGTERM.
+ * Runs `sui-enclave keep` in a separate process, with an enclave that restarts, a node that becomes
+ * unreachable, metrics, and SIGTERM.
  */
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
@@ -13,13 +13,13 @@ import { startServer } from '../../src/server/support.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../../src/cli/keeper/keep.ts', import.meta.url));
 
-const WITHIN = { timeout: 10_000 };
+const TIMEOUT = { timeout: 10_000 };
 
-test('registers each start of an enclave, outlasts a node that is unreachable, and ends at SIGTERM', async () => {
+test('registers an enclave again after its restart, resumes when the node is reachable again, and ends at SIGTERM', async () => {
   const fixture = await KeeperFixture.start();
   onTestFinished(() => fixture.close());
-  const start = async () => await startServer({ nsm: fixture.chain.nsm });
-  const host = await Host.start((await start()).url);
+  const startEnclave = async () => await startServer({ nsm: fixture.chain.nsm });
+  const host = await Host.start((await startEnclave()).url);
   const port = await freePort();
   const path = fixture.write({
     ...fixture.content([host.url]),
@@ -32,27 +32,27 @@ test('registers each start of an enclave, outlasts a node that is unreachable, a
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], SUI_PRIVATE_KEY: key },
   });
   onTestFinished(() => void child.kill('SIGKILL'));
-  const printed = Promise.all([text(child.stdout), text(child.stderr)]);
-  const registered = async () => (await fixture.ids()).length;
-  const metrics = async () => await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  await expect.poll(registered, WITHIN).toBe(1);
+  const output = Promise.all([text(child.stdout), text(child.stderr)]);
+  const countRegistered = async () => (await fixture.ids()).length;
+  const readMetrics = async () => await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  await expect.poll(countRegistered, TIMEOUT).toBe(1);
 
   const { faults } = fixture.chain.node;
   faults.set('BatchGetObjects', 'reset');
-  await expect.poll(metrics, WITHIN).toContain('alerts{code="CONFIG_UNREADABLE"} 1');
-  host.target = (await start()).url;
+  await expect.poll(readMetrics, TIMEOUT).toContain('alerts{code="CONFIG_UNREADABLE"} 1');
+  host.target = (await startEnclave()).url;
   faults.clear();
-  await expect.poll(registered, WITHIN).toBe(2);
-  await expect.poll(metrics, WITHIN).toContain('registered_total 2');
+  await expect.poll(countRegistered, TIMEOUT).toBe(2);
+  await expect.poll(readMetrics, TIMEOUT).toContain('registered_total 2');
 
-  // The keeper waits for a node that hangs.
+  // SIGTERM arrives while the keeper waits for a node that hangs.
   faults.set('BatchGetObjects', 'hang');
   const callCount = fixture.chain.node.calls.length;
-  await expect.poll(() => fixture.chain.node.calls.length, WITHIN).toBeGreaterThan(callCount);
-  const ended = new Promise((resolve) => child.once('exit', resolve));
+  await expect.poll(() => fixture.chain.node.calls.length, TIMEOUT).toBeGreaterThan(callCount);
+  const exitCode = new Promise((resolve) => child.once('exit', resolve));
   child.kill('SIGTERM');
-  expect(await ended).toBe(0);
-  const [stdout, stderr] = await printed;
+  expect(await exitCode).toBe(0);
+  const [stdout, stderr] = await output;
   expect(stdout.split('\n').filter((line) => !line.startsWith('Trusts'))).toEqual([
     `registered ${host.url}`,
     expect.stringMatching(/^alert CONFIG_UNREADABLE 0x[0-9a-f]{64}: SUI_NODE_UNREACHABLE: /),

@@ -1,6 +1,6 @@
 /**
- * Metrics and alerts of an operator. Each alert fires for its fault alone, and every expression of the board
- * finds something.
+ * Tests the metrics and alerts for operators. Each alert fires for its own fault alone, and every expression
+ * of the board selects at least one series.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ import {
   temporaryFolder,
   testRules,
 } from './promtool.ts';
-import { KEEPER_CODES, POSTER_CODES, scrapes } from './scrapes.ts';
+import { collectScrapes, KEEPER_CODES, POSTER_CODES } from './scrapes.ts';
 
 const NAME = isInstalled ? 'promtool' : 'promtool (skipped: Debian’s package prometheus is not installed)';
 const FIRING = 'count by (alertname) (ALERTS{alertstate="firing"})';
@@ -40,7 +40,9 @@ const { scrape_configs: jobs } = parse(readFileSync(join(FOLDER, 'prometheus.yml
   }[];
 };
 
-/** Faults, by the alerts that they raise: the matching series, and their values during the fault. */
+/**
+ * Faults by the alert that each must raise. During a fault, the series that match a pattern have its values.
+ */
 const FAULTS: Readonly<Record<string, readonly [series: RegExp, values: string][]>> = {
   EnclaveSilent: [[/^up\{job="enclave".*blue/, constant(0)]],
   EnclaveClosed: [[/^relay_listening\{enclave="green"/, constant(0)]],
@@ -80,9 +82,9 @@ const FAULTS: Readonly<Record<string, readonly [series: RegExp, values: string][
   ProverEngineRestarts: [[/^sui_enclave_prover_backend_engine_restarts_total/, growing(1)]],
 };
 
-/** Harmless states that look like faults, by the alerts that they must not raise. */
+/** Harmless states that look like faults, by description. None of them may raise an alert. */
 const HARMLESS: Readonly<Record<string, readonly [series: RegExp, values: string][]>> = {
-  'requests that callers got wrong': [
+  'failures that callers cause': [
     [/^sui_enclave_prover_frontend_requests_total\{code="OK"/, growing(10)],
     [/^sui_enclave_prover_frontend_requests_total\{code="(OTHER|PROVER_TOKEN|LEFT)"/, growing(100)],
   ],
@@ -104,8 +106,8 @@ const HARMLESS: Readonly<Record<string, readonly [series: RegExp, values: string
 describe.skipIf(!isInstalled)(NAME, () => {
   let healthy: Series;
 
-  test('reads what each program answers', async () => {
-    const texts = await scrapes();
+  test('parses the metrics of each program', async () => {
+    const texts = await collectScrapes();
     const all = jobs.flatMap(({ job_name: job, static_configs }) =>
       static_configs.flatMap(({ targets: [instance], labels = {} }) => [
         ...parseSeries(texts[job] ?? '', { job, instance, ...labels }),
@@ -113,7 +115,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
       ]),
     );
     healthy = new Map(all);
-    // This answer was recorded without backends.
+    // HAProxy's answer was recorded without backends.
     for (const name of healthy.keys()) {
       if (name.startsWith('haproxy_backend_active_servers')) healthy.set(name, constant(2));
     }
@@ -121,26 +123,27 @@ describe.skipIf(!isInstalled)(NAME, () => {
     for (const job of Object.keys(texts)) {
       expect([job, [...healthy.keys()].some((name) => name.includes(`job="${job}"`))]).toEqual([job, true]);
     }
-    // This command is promtool's strictest parser of the format. It wants a timestamp in each line.
+    // This command parses the format more strictly than promtool's others. It requires a timestamp in each
+    // line.
     const folder = temporaryFolder();
     for (const [job, text] of Object.entries(texts)) {
       if (job === 'haproxy') continue;
       expect([job, text.endsWith('\n# EOF\n')]).toEqual([job, true]);
       const file = join(folder, `${job}.txt`);
       writeFileSync(file, text.replace(/^([^#\n].*)$/gm, '$1 1795157100'));
-      const { isRight, output } = run('tsdb', 'create-blocks-from', 'openmetrics', file, join(folder, job));
-      expect([job, isRight, isRight || output]).toEqual([job, true, true]);
+      const { passed, output } = run('tsdb', 'create-blocks-from', 'openmetrics', file, join(folder, job));
+      expect([job, passed, passed || output]).toEqual([job, true, true]);
     }
   });
 
   test('accepts the configuration and the rules', () => {
-    expect(run('check', 'config', join(FOLDER, 'prometheus.yml'))).toMatchObject({ isRight: true });
+    expect(run('check', 'config', join(FOLDER, 'prometheus.yml'))).toMatchObject({ passed: true });
     expect(run('check', 'rules', '--lint-fatal', join(FOLDER, 'alerts.yml'))).toMatchObject({
-      isRight: true,
+      passed: true,
     });
   });
 
-  /** Returns the series that alerts read, some of them with other values. */
+  /** Returns the series that alerts read. A series that matches a pattern has its values during the fault. */
   function withFault(changes: readonly [series: RegExp, values: string][]): Series {
     const nameOf = (series: string) => series.slice(0, series.indexOf('{'));
     const series = new Map([...healthy].filter(([name]) => alertsText.includes(nameOf(name))));
@@ -157,8 +160,8 @@ describe.skipIf(!isInstalled)(NAME, () => {
       series: withFault(changes),
       expects: { [FIRING]: {} },
     }));
-    const { isRight, output } = testRules(tests);
-    expect(isRight, output).toBe(true);
+    const { passed, output } = testRules(tests);
+    expect(passed, output).toBe(true);
   });
 
   test('raises each alert for its fault, and no other', () => {
@@ -175,15 +178,15 @@ describe.skipIf(!isInstalled)(NAME, () => {
       series: withFault(changes),
       expects: { [FIRING]: { [`{alertname="${alert}"}`]: 1 } },
     }));
-    const { isRight, output } = testRules(tests);
-    expect(isRight, output).toBe(true);
+    const { passed, output } = testRules(tests);
+    expect(passed, output).toBe(true);
   });
 
-  test('raises an alert for a run of a task that does not end', () => {
+  test('raises an alert for a task whose run does not end', () => {
     const series = withFault([[/^sui_enclave_task_overdue.*green/, constant(1)]]);
     const expects = { [FIRING]: { '{alertname="EnclaveTaskFails"}': 1 } };
-    const { isRight, output } = testRules([{ series, expects }]);
-    expect(isRight, output).toBe(true);
+    const { passed, output } = testRules([{ series, expects }]);
+    expect(passed, output).toBe(true);
   });
 
   test('raises an alert of the keeper for each of its codes', () => {
@@ -191,11 +194,16 @@ describe.skipIf(!isInstalled)(NAME, () => {
       series: withFault([[new RegExp(`^sui_enclave_keeper_alerts\\{code="${code}"`), constant(1)]]),
       expects: { 'count(ALERTS{alertstate="firing"})': { '{}': 1 } },
     }));
-    const { isRight, output } = testRules(tests);
-    expect(isRight, output).toBe(true);
+    const { passed, output } = testRules(tests);
+    expect(passed, output).toBe(true);
   });
 
-  /** Returns the series of a poster that reports this code. @param rounds rounds that reported it */
+  /**
+   * Returns the series of a poster that reports this code.
+   *
+   * @param isLasting whether the poster still reports the code
+   * @param rounds values of the counter of rounds that reported it
+   */
   function withPosterCode(code: string, isLasting: boolean, rounds: string): Series {
     return withFault([
       [new RegExp(`^sui_enclave_poster_alerts\\{code="${code}"`), constant(isLasting ? 1 : 0)],
@@ -203,13 +211,13 @@ describe.skipIf(!isInstalled)(NAME, () => {
     ]);
   }
 
-  test('raises one alert of the poster for each of its codes that lasts', () => {
+  test('raises exactly one alert for each code that the poster keeps reporting', () => {
     const tests: RuleTest[] = POSTER_CODES.map((code) => ({
       series: withPosterCode(code, true, growing(1)),
       expects: { 'count(ALERTS{alertstate="firing"})': { '{}': 1 } },
     }));
-    const { isRight, output } = testRules(tests);
-    expect(isRight, output).toBe(true);
+    const { passed, output } = testRules(tests);
+    expect(passed, output).toBe(true);
   });
 
   test('raises an alert for a transaction of the poster that expired, or whose coin was used', () => {
@@ -217,27 +225,27 @@ describe.skipIf(!isInstalled)(NAME, () => {
       series: withPosterCode(code, false, changing(0, 1)),
       expects: { [FIRING]: { '{alertname="PosterTransactionsFail"}': 1 } },
     }));
-    const { isRight, output } = testRules(tests);
-    expect(isRight, output).toBe(true);
+    const { passed, output } = testRules(tests);
+    expect(passed, output).toBe(true);
   });
 
-  test('raises an alert for a failed transaction of a poster that has no other round for long', () => {
+  test('raises an alert for a failed transaction if the poster ends no further round', () => {
     const series = withPosterCode('POST_FAILED', true, changing(0, 1));
     const expects = { [FIRING]: { '{alertname="PosterTransactionsFail"}': 1 } };
-    const { isRight, output } = testRules([{ series, expects }]);
-    expect(isRight, output).toBe(true);
+    const { passed, output } = testRules([{ series, expects }]);
+    expect(passed, output).toBe(true);
   });
 
-  test('finds something for every expression of the board', () => {
+  test('finds a series for every expression of the board', () => {
     const expressions = Object.values(BOARD).flatMap((panels) =>
       panels.flatMap(({ expressions }) => Object.values(expressions)),
     );
     const expects = Object.fromEntries(
       expressions.map((expression) => [`count(${expression}) > bool 0`, { '{}': 1 }]),
     );
-    const { isRight, output } = testRules([{ series: healthy, expects }]);
-    expect(isRight, output).toBe(true);
-    expect(testRules([{ series: healthy, expects: { 'count(gone) > bool 0': { '{}': 1 } } }]).isRight).toBe(
+    const { passed, output } = testRules([{ series: healthy, expects }]);
+    expect(passed, output).toBe(true);
+    expect(testRules([{ series: healthy, expects: { 'count(missing) > bool 0': { '{}': 1 } } }]).passed).toBe(
       false,
     );
   });

@@ -14,7 +14,7 @@ export const isInstalled = spawnSync(PROMTOOL, ['--version']).status === 0;
 const SAMPLES = 30;
 /** Minute at which the expressions are evaluated. */
 export const EVAL_MINUTES = 25;
-/** Series that follow the clock, which begins at 0 in a test. */
+/** Names of series whose value is a time in seconds. In a test, the clock begins at 0. */
 const TIMES = /(snapshot|last_round|last_poll)_seconds$/;
 
 /** Values of series, by name and labels. */
@@ -22,20 +22,20 @@ export type Series = Map<string, string>;
 
 export interface RuleTest {
   readonly series: Series;
-  /** Samples that each expression must have, by labels. */
+  /** Value by labels of each sample that an expression must yield, by expression. */
   readonly expects: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
 export const constant = (value: number) => `${value}+0x${SAMPLES}`;
-/** Returns a series that grows from 0 by this much each minute. */
-export const growing = (aMinute: number) => `0+${aMinute}x${SAMPLES}`;
-/** Returns a series that changes at minute 20. */
+/** Returns the values of a series that grows from 0 by this much each minute. */
+export const growing = (perMinute: number) => `0+${perMinute}x${SAMPLES}`;
+/** Returns the values of a series that changes once, at minute 20. */
 export const changing = (before: number, after: number) => `${before}+0x19 ${after}+0x${SAMPLES - 20}`;
 
-/** Runs promtool. @returns its output, and whether it found no fault */
-export function run(...args: string[]): { isRight: boolean; output: string } {
+/** Runs promtool. @returns its output, and whether it succeeded */
+export function run(...args: string[]): { passed: boolean; output: string } {
   const { status, stdout, stderr } = spawnSync(PROMTOOL, args, { encoding: 'utf8' });
-  return { isRight: status === 0, output: stdout + stderr };
+  return { passed: status === 0, output: stdout + stderr };
 }
 
 export function temporaryFolder(): string {
@@ -44,7 +44,10 @@ export function temporaryFolder(): string {
   return folder;
 }
 
-/** Parses a scrape into constant series, as Prometheus has them from a target with these labels. */
+/**
+ * Parses a scrape into series, and adds the labels of the target as Prometheus does. Times follow the clock;
+ * all other values are constant.
+ */
 export function parseSeries(scrape: string, labels: Readonly<Record<string, string>>): Series {
   const series: Series = new Map();
   for (const line of scrape.split('\n')) {
@@ -57,7 +60,7 @@ export function parseSeries(scrape: string, labels: Readonly<Record<string, stri
   return series;
 }
 
-export function testRules(tests: readonly RuleTest[]): { isRight: boolean; output: string } {
+export function testRules(tests: readonly RuleTest[]): { passed: boolean; output: string } {
   const file = join(temporaryFolder(), 'test.yml');
   // promtool reads YAML, of which JSON is a subset.
   const content = {

@@ -27,28 +27,28 @@ const read = async (url: string | undefined) => await (await fetch(url as string
 /**
  * Reads a recorded answer: `relay` from the relay's test build with two enclaves, `haproxy` from HAProxy 2.6.
  */
-const recorded = (name: string) => readFileSync(new URL(`scrapes/${name}.txt`, import.meta.url), 'utf8');
+const readRecording = (name: string) => readFileSync(new URL(`scrapes/${name}.txt`, import.meta.url), 'utf8');
 
 /** Returns the answers, by the jobs of `deploy/observe/prometheus.yml`. */
-export async function scrapes(): Promise<Readonly<Record<string, string>>> {
+export async function collectScrapes(): Promise<Readonly<Record<string, string>>> {
   return {
-    enclave: await enclave(),
+    enclave: await scrapeEnclave(),
     prover_frontend: await read((await startTestFrontend({ METRICS_PORT: '0' })).metricsUrl),
-    prover_backend: await proverBackend(),
-    keeper: await keeper(),
-    poster: await poster(),
-    provision: await watcher(),
-    relay: recorded('relay'),
-    haproxy: recorded('haproxy'),
+    prover_backend: await scrapeProverBackend(),
+    keeper: await scrapeKeeper(),
+    poster: await scrapePoster(),
+    provision: await scrapeWatcher(),
+    relay: readRecording('relay'),
+    haproxy: readRecording('haproxy'),
   };
 }
 
-async function enclave(): Promise<string> {
+async function scrapeEnclave(): Promise<string> {
   const env = { METRICS_PORT: '0', EVENTS: 'true' };
   const mark = task({ name: 'mark', everyMs: 1000, jitterMs: 0, timeoutMs: 1000, run: async () => {} });
   const module = defineApp({ signs: [], create: () => ({ tasks: [mark] }) });
   const manifest = { endpoints: [], secrets: [] };
-  // A snapshot is taken before the tasks are known, and then every 15 seconds.
+  // The server takes the first snapshot before it knows the tasks, and a further one every 15 seconds.
   vi.useFakeTimers({ toFake: ['setInterval'] });
   try {
     const { metricsUrl } = await startServer({ env, nsm: new EmulatedNsm(), module, manifest });
@@ -59,7 +59,7 @@ async function enclave(): Promise<string> {
   }
 }
 
-async function proverBackend(): Promise<string> {
+async function scrapeProverBackend(): Promise<string> {
   const config = readBackendConfig({
     ZKEY: keyFile('a key'),
     WITNESS_BINARIES: fakeGenerator(),
@@ -73,13 +73,13 @@ async function proverBackend(): Promise<string> {
   return await read(backend.metricsUrl);
 }
 
-async function keeper(): Promise<string> {
+async function scrapeKeeper(): Promise<string> {
   const metrics = new KeeperMetrics({ spent: () => 10n, left: () => 90n });
   metrics.note({ done: [], alerts: [], accepted: 2, silent: 0, hasFailed: false }, Date.now());
   return await metrics.text();
 }
 
-async function poster(): Promise<string> {
+async function scrapePoster(): Promise<string> {
   const metrics = new PosterMetrics({ spent: () => 10n, left: () => 90n });
   const timestampMs = BigInt(Date.now());
   const done = [{ result: 'posted' as const, digest: 'd', url: 'https://one.example', timestampMs }];
@@ -87,7 +87,7 @@ async function poster(): Promise<string> {
   return await metrics.text();
 }
 
-async function watcher(): Promise<string> {
+async function scrapeWatcher(): Promise<string> {
   const metrics = new WatcherMetrics();
   metrics.note('claim', Date.now());
   const { url, close } = await metrics.serve(await freePort());

@@ -1,4 +1,4 @@
-// Plain JavaScript that uses the installed package: Node strips no types under node_modules.
+// Uses the installed package from plain JavaScript. Node does not strip types from files below node_modules.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { parsePcrs, predictRegistration, verifyAttestation } from 'sui-enclave/attestation';
@@ -16,7 +16,7 @@ const policy = { images: [parsePcrs(readFileSync(pcrs, 'utf8'))] };
 const { document } = await verifyAttestation(bytes, { now, policy });
 const { accepted } = await predictRegistration(bytes, now);
 const refused = await verifyAttestation(bytes, { now: Date.now(), policy }).catch((error) => error.code);
-// In Node, the library decodes no answer.
+// In Node, the library does not decompress answers.
 const server = createServer((_, response) =>
   response.writeHead(200, { 'content-encoding': 'gzip' }).end('x'),
 );

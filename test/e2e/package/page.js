@@ -1,4 +1,4 @@
-// Imports the whole client, as a page would bundle it. It leaves its findings where the test looks for them.
+// Imports the client as a bundled page does, and defines a function that the test calls in the page.
 import { bcs } from '@mysten/bcs';
 import { parsePcrs, verifyAttestation } from 'sui-enclave/attestation';
 import { EnclaveClient, signedType, text, u64 } from 'sui-enclave/client';

@@ -50,7 +50,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(dir, { recursive: true }));
 
-/** Runs a program of the copy, without the environment of this test. */
+/** Runs a program in the copy. Of this test's environment, it gets only `PATH`. */
 function run(program: string, ...args: string[]): Promise<{ code: number; output: string }> {
   return runWith({}, program, ...args);
 }
@@ -68,7 +68,7 @@ function runWith(
   });
 }
 
-function dev(
+function startDev(
   env: Record<string, string>,
   program = 'src/toolchain/dev/main.ts',
 ): { child: ChildProcess; output: () => string } {
@@ -121,8 +121,8 @@ describe('the application of the page', () => {
     expect(output).not.toMatch(/warning/);
   }, 60_000);
 
-  test('answers the request that make dev prints, with the key of the fake alone', async () => {
-    const { output } = dev({ PRICE_API_KEY: 'my-real-key' });
+  test('answers the request that make dev prints, and does not use the real key', async () => {
+    const { output } = startDev({ PRICE_API_KEY: 'my-real-key' });
     await expect.poll(output).toMatch(/Ctrl-C ends it/);
     expect(output()).toMatch(/runs against fakes of api\.feed\.example\.$/m);
     const [, url = '', body = ''] =
@@ -133,11 +133,11 @@ describe('the application of the page', () => {
     expect(output()).not.toMatch(/my-real-key|San Francisco/);
   });
 
-  test('is restarted by make dev when a file changes, on the same port, and again after a mistake', async () => {
+  test('is restarted by make dev on the same port when a file changes, also after a failed start', async () => {
     const file = join(dir, 'src/apps/price/app.ts');
     const source = files.get('src/apps/price/app.ts') ?? '';
     onTestFinished(() => writeFileSync(file, source));
-    const { output, child } = dev({});
+    const { output, child } = startDev({});
     const starts = () => [...output().matchAll(/curl -s (\S+)\/process_data/g)].map(([, url]) => url ?? '');
     await expect.poll(starts).toHaveLength(1);
     const [url = ''] = starts();
@@ -158,58 +158,58 @@ describe('the application of the page', () => {
     await expect(fetch(url)).rejects.toThrow('fetch failed');
   });
 
-  test('gets its server.env in make dev, unless the environment overrides it', async () => {
+  test('gets the settings of its server.env in make dev, unless the environment overrides them', async () => {
     const file = join(dir, 'src/apps/price/server.env');
     onTestFinished(() => writeFileSync(file, files.get('src/apps/price/server.env') ?? ''));
     writeFileSync(file, 'PRICE_MAX_AGE_SECONDS=0\n');
-    const refused = dev({});
+    const refused = startDev({});
     expect(await once(refused.child, 'close')).toEqual([1, null]);
     expect(refused.output()).toBe(
       'sui-enclave dev: PRICE_MAX_AGE_SECONDS must be an integer from 1 to 3600\n',
     );
-    const overridden = dev({ PRICE_MAX_AGE_SECONDS: '5' });
+    const overridden = startDev({ PRICE_MAX_AGE_SECONDS: '5' });
     await expect.poll(overridden.output).toMatch(/Ctrl-C ends it/);
     writeFileSync(file, 'PRICE_API_KEY=hunter2\n');
-    const secret = dev({});
+    const secret = startDev({});
     expect(await once(secret.child, 'close')).toEqual([1, null]);
     expect(secret.output()).toMatch(/^sui-enclave dev: server\.env: PRICE_API_KEY must not be here/);
   });
 
-  test('without fakes calls its real hosts, and make dev prints that', async () => {
+  test('calls its real hosts if it has no fakes, and make dev prints that', async () => {
     const file = join(dir, 'src/apps/price/stand_in.ts');
     onTestFinished(() => writeFileSync(file, files.get('src/apps/price/stand_in.ts') ?? ''));
     rmSync(file);
-    const without = dev({});
-    expect(await once(without.child, 'close')).toEqual([1, null]);
-    expect(without.output()).toMatch(/The application calls its real hosts: api\.feed\.example\./);
-    expect(without.output()).toMatch(/sui-enclave dev: PRICE_API_KEY must be set in the environment/);
-    const { output } = dev({ PRICE_API_KEY: 'my-real-key' });
+    const withoutFakes = startDev({});
+    expect(await once(withoutFakes.child, 'close')).toEqual([1, null]);
+    expect(withoutFakes.output()).toMatch(/The application calls its real hosts: api\.feed\.example\./);
+    expect(withoutFakes.output()).toMatch(/sui-enclave dev: PRICE_API_KEY must be set in the environment/);
+    const { output } = startDev({ PRICE_API_KEY: 'my-real-key' });
     await expect.poll(output).toMatch(/Ctrl-C ends it/);
     expect(output()).not.toMatch(/my-real-key|curl/);
   });
 
   test('has a contract that runs on make dev-sui: it is published, called by submit and upgraded, and refuses a stale enclave', async () => {
-    const sui = dev({ FAUCET_PORT: '0' }, 'src/toolchain/dev/sui/main.ts');
+    const sui = startDev({ FAUCET_PORT: '0' }, 'src/toolchain/dev/sui/main.ts');
     await expect.poll(sui.output).toMatch(/Ctrl-C ends it/);
     const [node = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(sui.output()) ?? [];
-    const enclave = dev({ ATTEST: 'emulated' });
+    const enclave = startDev({ ATTEST: 'emulated' });
     await expect.poll(enclave.output).toMatch(/Ctrl-C ends it/);
     const [, url = ''] = /curl -s (\S+)\/process_data/.exec(enclave.output()) ?? [];
     const key = { SUI_PRIVATE_KEY: readFileSync(join(dir, 'out/dev-sui.key'), 'utf8').trim() };
-    const command = async (name: string, ...args: string[]) => {
-      const to = ['--network', 'localnet', '--rpc-url', node];
-      return await runWith(key, process.execPath, `src/cli/sui/${name}.ts`, ...args, ...to);
+    const runCommand = async (name: string, ...args: string[]) => {
+      const networkArguments = ['--network', 'localnet', '--rpc-url', node];
+      return await runWith(key, process.execPath, `src/cli/sui/${name}.ts`, ...args, ...networkArguments);
     };
-    const done = async (name: string, ...args: string[]) => {
-      const { code, output } = await command(name, ...args);
+    const expectDone = async (name: string, ...args: string[]) => {
+      const { code, output } = await runCommand(name, ...args);
       expect(code, `${name}: ${output}`).toBe(0);
     };
     const root = ['--root', 'out/dev-root.pem'];
     const submit = ['price::new', '--url', url, '--body', '{"payload":{"pair":"SUI-USD"}}', ...root];
-    await done('publish', 'price');
-    await done('create_config', 'price', '--pcrs', 'out/dev-price.pcrs');
-    await done('register_enclave', url, ...root);
-    await done('submit', ...submit);
+    await expectDone('publish', 'price');
+    await expectDone('create_config', 'price', '--pcrs', 'out/dev-price.pcrs');
+    await expectDone('register_enclave', url, ...root);
+    await expectDone('submit', ...submit);
     const source = join(dir, 'move/price/sources/price.move');
     const stricter = readFileSync(source, 'utf8').replace(
       'MAX_AGE_MS: u64 = 60 * 1000',
@@ -217,12 +217,12 @@ describe('the application of the page', () => {
     );
     writeFileSync(source, stricter);
     onTestFinished(() => writeFileSync(source, files.get('move/price/sources/price.move') ?? ''));
-    await done('upgrade', 'price');
-    const { code, output } = await command('submit', ...submit);
+    await expectDone('upgrade', 'price');
+    const { code, output } = await runCommand('submit', ...submit);
     expect([code, output]).toEqual([1, expect.stringMatching(/ETooOld/)]);
   }, 240_000);
 
-  test('gets into an image with its settings, and without its fake', async () => {
+  test('is built into an image with its settings and without its fake', async () => {
     const stage = join(dir, 'stage');
     await bundle(dir, '1.2.3', 'src/apps/price', stage);
     const source = readFileSync(join(stage, 'server.js'), 'utf8');
@@ -241,18 +241,18 @@ describe('the application of the page', () => {
 
 describe('npx --offline sui-enclave new_app market_news', () => {
   const NAME = 'market_news';
-  let written: string[];
+  let writtenPaths: string[];
   let output: string;
   beforeAll(async () => {
-    // The copy gets rid of the page's own application, which a clone does not contain.
+    // Removes the page's own application from the copy, since a clone does not contain it.
     for (const path of ['src/apps/price', 'move/price']) rmSync(join(dir, path), { recursive: true });
-    const result = await run(process.execPath, 'src/toolchain/dev/new_app.ts', NAME);
-    expect(result.code, result.output).toBe(0);
-    output = result.output;
-    written = output.split('\n').filter((line) => line.includes('/') && existsSync(join(dir, line)));
+    const newApp = await run(process.execPath, 'src/toolchain/dev/new_app.ts', NAME);
+    expect(newApp.code, newApp.output).toBe(0);
+    output = newApp.output;
+    writtenPaths = output.split('\n').filter((line) => line.includes('/') && existsSync(join(dir, line)));
   });
 
-  test('writes every file of the page under the name, what gen and schema write, and no other', () => {
+  test('writes every file of the page under the new name, the files of gen and schema, and no others', () => {
     const paths = [...files.keys()].map((path) => path.replaceAll('price', NAME));
     const derived = [
       ...['client.ts', 'signed.go', 'signed.py', 'vectors.json'].map(
@@ -261,30 +261,30 @@ describe('npx --offline sui-enclave new_app market_news', () => {
       `src/apps/${NAME}/schema.json`,
       ...['sources/signed.move', 'tests/signed_vectors.move'].map((path) => `move/${NAME}/${path}`),
     ];
-    expect(written.toSorted()).toEqual([...paths, ...derived].sort());
-    for (const path of written) {
+    expect(writtenPaths.toSorted()).toEqual([...paths, ...derived].sort());
+    for (const path of writtenPaths) {
       const text = readFileSync(join(dir, path), 'utf8');
       expect(text, path).not.toMatch(/price/i);
     }
     expect(output).toContain(`make dev APP=${NAME}`);
   });
 
-  test('the files that it writes compile, are formatted, and pass their tests, also those in Move', async () => {
-    const code = written.filter((path) => path.endsWith('.ts'));
+  test('writes files that compile, are formatted, and pass their tests, including those in Move', async () => {
+    const code = writtenPaths.filter((path) => path.endsWith('.ts'));
     const config = { extends: './tsconfig.json', include: [], files: code };
     writeFileSync(join(dir, 'tsconfig.new.json'), JSON.stringify(config));
     expect(await run('tsc', '-p', 'tsconfig.new.json')).toEqual({ code: 0, output: '' });
     const checked = await run('biome', 'check', '--error-on-warnings', ...code);
     expect(checked.code, checked.output).toBe(0);
-    const tested = await run('vitest', 'run', `src/apps/${NAME}`);
-    expect(tested.code, tested.output).toBe(0);
-    expect(tested.output).toMatch(/4 passed/);
-    const moved = await run(process.execPath, 'scripts/check/move.ts', NAME);
-    expect(moved.code, moved.output).toBe(0);
-    expect(moved.output).toMatch(/Test result: OK\. Total tests: 6/);
+    const testRun = await run('vitest', 'run', `src/apps/${NAME}`);
+    expect(testRun.code, testRun.output).toBe(0);
+    expect(testRun.output).toMatch(/4 passed/);
+    const moveRun = await run(process.execPath, 'scripts/check/move.ts', NAME);
+    expect(moveRun.code, moveRun.output).toBe(0);
+    expect(moveRun.output).toMatch(/Test result: OK\. Total tests: 6/);
   }, 120_000);
 
-  test('changes no existing file', async () => {
+  test('refuses a name that exists already', async () => {
     const secondRun = await run(process.execPath, 'src/toolchain/dev/new_app.ts', NAME);
     expect(secondRun).toEqual({
       code: 1,

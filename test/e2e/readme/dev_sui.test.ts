@@ -1,4 +1,4 @@
-/** Runs the commands of the pages that need `make dev-sui`, exactly as written, against its service. */
+/** Runs the pages' commands that need `make dev-sui`, exactly as written, against its service. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { startWeather } from '../../src/server/support.ts';
 
 const EXPORT = 'export SUI_PRIVATE_KEY=$(cat out/dev-sui.key)';
 
-/** Returns the lines of the block that begins with the account of `make dev-sui`. */
+/** Returns the commands of the page's block that begins with the export of the key of `make dev-sui`. */
 function readLines(page: string): string[] {
   const text = readFileSync(new URL(`../../../${page}`, import.meta.url), 'utf8');
   const blocks = [...text.matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block.trim().split('\n'));
@@ -41,7 +41,7 @@ async function startEnclave(): Promise<string> {
 
 type Variables = Readonly<Record<string, string>>;
 
-/** Runs a line `npx --offline sui-enclave name …`. @param urls the enclaves' URLs, by those on the page */
+/** Runs a line `npx --offline sui-enclave name …`. @param urls the enclaves' URLs, by URLs of the page */
 async function runLine(line: string, urls: Variables, variables: Variables = {}) {
   const [, name = '', commandLine = ''] = /^npx --offline sui-enclave (\w+) (.*)$/.exec(line) ?? [];
   const args = [...commandLine.matchAll(/"([^"]*)"(?=\s|$)|'([^']*)'|(\S+)/g)].map(
@@ -94,7 +94,7 @@ function mintedReadings() {
 
 const FIRST = 'http://127.0.0.1:3000';
 
-test('"On one machine" goes from publish to an answer of the rotated enclave', async () => {
+test('"On one machine" leads from publish to a submitted answer of the rotated enclave', async () => {
   const urls = { [FIRST]: await startEnclave(), 'http://127.0.0.1:3001': await startEnclave() };
   expect(await follow(readLines('src/library/sui/README.md'), urls)).toEqual([
     'publish',
@@ -108,7 +108,7 @@ test('"On one machine" goes from publish to an answer of the rotated enclave', a
   expect(mintedReadings()).toHaveLength(2);
 }, 120_000);
 
-test('"From a signed reading to an object on Sui" ends with a minted reading, and with a key that is not registered', async () => {
+test('"From a signed reading to an object on Sui" mints a reading, and again after the enclave restarts and is registered', async () => {
   const lines = readLines('scripts/docs/START.md');
   const done = await follow(lines, { [FIRST]: await startEnclave() });
   expect(done).toEqual(['publish', 'create_config', 'register_enclave', 'submit', 'status']);

@@ -11,7 +11,7 @@ import { startWeather } from '../../src/server/support.ts';
 
 const README = readFileSync(new URL('../../../src/library/sui/README.md', import.meta.url), 'utf8');
 
-function section(title: string): string {
+function findSection(title: string): string {
   return README.split(/^## /m).find((part) => part.startsWith(title)) ?? '';
 }
 
@@ -21,20 +21,20 @@ interface Line {
   readonly args: string[];
 }
 
-/** Returns the lines that run a script: the environment before it, its name, its arguments. */
-function commands(title: string): Line[] {
-  const blocks = [...section(title).matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block);
+/** Returns each line that runs a script, parsed into its environment, the script's name and its arguments. */
+function readCommands(title: string): Line[] {
+  const blocks = [...findSection(title).matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block);
   const lines = blocks
     .join('')
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'));
   return lines.map((line) => {
-    const [, set, value = '', name = '', commandLine = ''] =
+    const [, variable, value = '', name = '', commandLine = ''] =
       /^(?:(\w+)=(\S+) )?(?:npx --offline sui-enclave|npm run) ([\w:]+)(?: --)? (.*)$/.exec(line) ?? [];
     const args = [...commandLine.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
       (match) => match.slice(1).find(Boolean) ?? '',
     );
-    return { env: set === undefined ? {} : { [set]: value }, name, args };
+    return { env: variable === undefined ? {} : { [variable]: value }, name, args };
   });
 }
 
@@ -44,7 +44,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-test("the admin's path ends with a new enclave of the new image, and continues through the lifecycle to its end", async () => {
+test("the admin's path ends with an enclave of the new image, and every command of the lifecycle then succeeds", async () => {
   const { nsm, node } = fixture;
   const next = fixture.createNsm('next');
   writeFileSync(fixture.file('next.pcrs'), next.pcrsFile());
@@ -60,8 +60,8 @@ test("the admin's path ends with a new enclave of the new image, and continues t
   const variables: Record<string, string> = { URL, NEW_URL, OPERATOR: fixture.address };
   const root = ['--root', fixture.file('root.pem')];
   const pcrs = ['--pcrs', fixture.file('dev.pcrs')];
-  // These options put fakes in place of AWS, the image's build, GitHub and the person at the terminal.
-  const extra: Record<string, string[]> = {
+  // With these options, the commands need neither AWS, nor a built image, nor a person at the terminal.
+  const extraArguments: Record<string, string[]> = {
     create_config: pcrs,
     register_enclave: root,
     submit: root,
@@ -84,15 +84,15 @@ test("the admin's path ends with a new enclave of the new image, and continues t
     const framework = env['FRAMEWORK'] === 'fetch' ? { SUI_FRAMEWORK_DIR: fixture.framework() } : env;
     const DEPLOYMENTS = fixture.file('deployments');
     const key = { SUI_PRIVATE_KEY: fixture.admin.getSecretKey(), DEPLOYMENTS, ...framework };
-    const furtherArguments = [...(extra[name] ?? []), '--rpc-url', node.url, '--json'];
-    const result = await scriptProcess(name, [...commandArguments, ...furtherArguments], key);
-    expect(result.exit, `${name}: ${result.out}${result.err}`).toBe(0);
+    const furtherArguments = [...(extraArguments[name] ?? []), '--rpc-url', node.url, '--json'];
+    const script = await scriptProcess(name, [...commandArguments, ...furtherArguments], key);
+    expect(script.exit, `${name}: ${script.out}${script.err}`).toBe(0);
     for (const [property, variable] of prints[name] ?? [])
-      variables[variable] = String(result.json()[property]);
-    return result.json();
+      variables[variable] = String(script.json()[property]);
+    return script.json();
   };
 
-  const lines = commands("The admin's path");
+  const lines = readCommands("The admin's path");
   expect(lines.map(({ name }) => name)).toEqual([
     'publish',
     'create_config',
@@ -113,8 +113,8 @@ test("the admin's path ends with a new enclave of the new image, and continues t
     answering: [{ trusted: true, registration: 'registered' }],
   });
 
-  const later = commands('Lifecycle');
-  expect(later.map(({ name }) => name)).toEqual([
+  const lifecycle = readCommands('Lifecycle');
+  expect(lifecycle.map(({ name }) => name)).toEqual([
     'update_config',
     'rotate',
     'end_overlap',
@@ -124,8 +124,8 @@ test("the admin's path ends with a new enclave of the new image, and continues t
     'retire_config',
     'upgrade',
   ]);
-  extra['rotate'] = ['--pcrs', fixture.file('third.pcrs'), ...root];
-  for (const line of later) {
+  extraArguments['rotate'] = ['--pcrs', fixture.file('third.pcrs'), ...root];
+  for (const line of lifecycle) {
     // A restarted enclave has a new key.
     variables['NEW_URL'] = line.name === 'rotate' ? THIRD_URL : FOURTH_URL;
     expect(await run(line), line.name).toMatchObject({ status: 'done' });
@@ -137,25 +137,25 @@ test("the admin's path ends with a new enclave of the new image, and continues t
 }, 240_000);
 
 test("the contract author's path tests the package, and prints what publishing it would do", async () => {
-  const [tests, publish] = commands("The contract author's path") as [Line, Line];
+  const [tests, publish] = readCommands("The contract author's path") as [Line, Line];
   expect([tests.name, publish.name]).toEqual(['test:move', 'publish']);
-  const tested = await scriptProcess('../../../scripts/check/move', tests.args);
-  expect(tested).toMatchObject({ exit: 0, out: expect.stringContaining('Test result: OK') });
+  const moveTests = await scriptProcess('../../../scripts/check/move', tests.args);
+  expect(moveTests).toMatchObject({ exit: 0, out: expect.stringContaining('Test script: OK') });
   expect(publish.env).toEqual({ FRAMEWORK: 'fetch' });
   fixture.node.chainId = TESTNET_CHAIN;
   const env = { SUI_FRAMEWORK_DIR: fixture.framework() };
-  const dry = await scriptProcess(
+  const dryRun = await scriptProcess(
     'publish',
     [...publish.args, '--address', fixture.address, '--rpc-url', fixture.node.url],
     env,
   );
-  expect(dry).toMatchObject({
+  expect(dryRun).toMatchObject({
     exit: 0,
     out: expect.stringContaining('The node simulated it without a failure'),
   });
 });
 
-test('the page says how long the pattern is', () => {
+test('the page states the pattern's number of lines', () => {
   const [, lines] = /`move\/weather` is the pattern: (\d+) lines/.exec(README) ?? [];
   const source = readFileSync(new URL('../../../move/weather/sources/weather.move', import.meta.url), 'utf8');
   expect(Number(lines)).toBe(source.trimEnd().split('\n').length);

@@ -1,10 +1,11 @@
-//! Prints the verdict of Sui's verifier on documents: for each line of standard input, of root (`aws` or `made`), time
-//! in milliseconds since 1970 and document in hexadecimal, the code with which `load_nitro_attestation` aborts, or `-`.
-//! The test that runs this copies the verifier's source, twice, each beside the root that it includes.
+//! Prints the verdict of Sui's verifier on documents. Each line of standard input has a root (`aws` or `made`), a time
+//! in milliseconds since 1970, and a document in hexadecimal. For each line, the program prints the code with which
+//! `load_nitro_attestation` aborts, or `-` if it does not. Before the build, the test copies the verifier's source
+//! beside each of the two roots.
 
 use std::io::{stdin, BufRead};
 
-/// What the source takes from its own crate.
+/// Types that the verifier's source imports from its own crate.
 mod error {
     #[derive(Debug)]
     pub enum FastCryptoError {
@@ -20,7 +21,8 @@ mod aws;
 #[path = "../../../build/registration/made/nitro_attestation.rs"]
 mod made;
 
-/// As Sui's native function maps the two steps to codes. The three flags are those of upgraded networks.
+/// Maps an error of each step to its abort code, as Sui's native function does. The three flags are set as on upgraded
+/// networks.
 macro_rules! verdict {
     ($verifier:ident, $document:expr, $at:expr) => {
         match $verifier::parse_nitro_attestation($document, true, true, true) {

@@ -19,22 +19,22 @@ async function predictAbort({ document, at, roots = [] }: Case): Promise<number 
 }
 
 describe.each(Object.entries(cases))('%s', (_, group) => {
-  test('have the predicted result on Sui', async () => {
+  test('have the predicted verdict on Sui', async () => {
     const judged = group.filter((sample) => isJudged(sample, ROOT.certificate));
     expect(judged.length).toBeGreaterThan(group.length / 2);
     const abortCodes = verdicts(judged);
     const predicted = await Promise.all(judged.map(predictAbort));
-    const compared = (aborts: readonly (number | null)[]) =>
+    const formatAborts = (aborts: readonly (number | null)[]) =>
       judged.map(({ name }, index) => `${name}: ${aborts[index]}`);
-    expect(compared(predicted)).toEqual(compared(abortCodes));
+    expect(formatAborts(predicted)).toEqual(formatAborts(abortCodes));
   });
 });
 
-describe('documents that are changed at random', () => {
+describe('a document that is changed at random', () => {
   const payload = encodePayload(fields());
   const document = documentWith({});
-  /** Replaces, removes or inserts random bytes, at up to three places. */
-  const changed = (bytes: Uint8Array) =>
+  /** Puts one to three random bytes at up to three places, each in place of up to two bytes. */
+  const changeBytes = (bytes: Uint8Array) =>
     fc
       .array(fc.tuple(fc.nat(bytes.length - 1), fc.nat(2), fc.uint8Array({ minLength: 1, maxLength: 3 })), {
         minLength: 1,
@@ -49,9 +49,9 @@ describe('documents that are changed at random', () => {
       );
 
   test.each([
-    ['after they were signed', changed(document)],
-    ['before they were signed', changed(payload).map((bytes) => signDocument(bytes, CHAIN.leaf))],
-  ])('%s', async (_, documents) => {
+    ['after signing', changeBytes(document)],
+    ['before signing', changeBytes(payload).map((bytes) => signDocument(bytes, CHAIN.leaf))],
+  ])('%s, gets the predicted verdict', async (_, documents) => {
     const judged = fc.sample(documents, 500).map((bytes) => defineCase('changed', bytes));
     const abortCodes = verdicts(judged);
     const predicted = await Promise.all(judged.map(predictAbort));

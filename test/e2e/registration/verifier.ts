@@ -5,23 +5,23 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Case, fromHex } from '../../src/library/attestation/cases/case.ts';
 
-const HERE = fileURLToPath(new URL('.', import.meta.url));
+const FOLDER = fileURLToPath(new URL('.', import.meta.url));
 const BUILD = fileURLToPath(new URL('../../../build/registration', import.meta.url));
 const SOURCE = 'nitro_attestation.rs';
 const ROOT = 'nitro_root_certificate.pem';
 
 function cargo(...args: string[]): string {
-  const options = { cwd: HERE, encoding: 'utf8', maxBuffer: 1 << 26 } as const;
+  const options = { cwd: FOLDER, encoding: 'utf8', maxBuffer: 1 << 26 } as const;
   return execFileSync('cargo', args, { ...options, stdio: ['ignore', 'pipe', 'inherit'] });
 }
 
 /** Makes `Cargo.lock` from `crates.lock`, with the registry's name as Cargo itself writes it. */
 function writeLock(): void {
-  const [lock, locked] = [join(HERE, 'Cargo.lock'), readFileSync(join(HERE, 'crates.lock'), 'utf8')];
+  const [lock, locked] = [join(FOLDER, 'Cargo.lock'), readFileSync(join(FOLDER, 'crates.lock'), 'utf8')];
   rmSync(lock, { force: true });
   cargo('generate-lockfile');
   const [source] = /^source = .*$/m.exec(readFileSync(lock, 'utf8')) ?? [];
-  if (source === undefined) throw new Error('Cargo has found no crate');
+  if (source === undefined) throw new Error('Cargo.lock has no source of crates');
   writeFileSync(lock, locked.replace(/^checksum = /gm, `${source}\n$&`));
 }
 
@@ -34,7 +34,7 @@ function crateSource(): string {
   return join(dirname(crate?.manifest_path ?? ''), 'src');
 }
 
-/** Builds the verifier of the crate. @param root DER of a root that it trusts besides AWS's */
+/** Builds the crate's verifier twice: with AWS's root certificate, and with another. @param root its DER */
 export function buildVerifier(root: Uint8Array): void {
   const source = crateSource();
   for (const name of ['aws', 'made']) {
@@ -52,7 +52,7 @@ export function buildVerifier(root: Uint8Array): void {
   cargo('build', '--locked', '--quiet', '--target-dir', join(BUILD, 'target'));
 }
 
-/** Returns the code with which the verifier aborts for each document, or null. */
+/** Returns the code with which the verifier aborts for each document, or null if it accepts the document. */
 export function verdicts(cases: readonly Case[]): (number | null)[] {
   const lines = cases.map(
     ({ roots = [], at, document }) => `${roots.length > 0 ? 'made' : 'aws'} ${at} ${document}\n`,
@@ -65,7 +65,7 @@ export function verdicts(cases: readonly Case[]): (number | null)[] {
     .map((line) => (line === '-' ? null : Number(line)));
 }
 
-/** Returns whether the verifier trusts the root that a case pins. */
+/** Returns whether a verifier was built for the root that the case pins. */
 export function isJudged({ roots = [] }: Case, root: Uint8Array): boolean {
   return roots[0] === undefined || Buffer.from(fromHex(roots[0])).equals(root);
 }

@@ -1,4 +1,4 @@
-/** Answers of the server under load: their codes, and whether what it signed is right. */
+/** Sends requests to the server under load, counts its answers by code, and checks the signed ones. */
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { type IncomingHttpHeaders, request as send } from 'node:http';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
@@ -48,23 +48,23 @@ export function readCode(text: string): string {
   }
 }
 
-/** Counts answers by code, and signed ones that are wrong. */
+/** Counts answers by code, and collects the signed answers that are wrong. */
 export class Judge {
-  /** Every answer of the server, by code. */
+  /** Number of the server's answers, by code. */
   readonly codes = new Map<string, number>();
-  /** Signed answers that are wrong: the first few, in words. */
+  /** Description of each signed answer that is wrong. */
   readonly wrong: string[] = [];
-  /** Requests that ended without an answer, by the code of the connection. */
+  /** Number of requests that ended without an answer, by the code of the connection's error. */
   readonly broken = new Map<string, number>();
   #key: KeyObject | undefined;
 
-  /** @param key the attested key, 32 bytes */
+  /** Sets the key that must have signed answers. @param key the attested key, 32 bytes */
   trust(key: Uint8Array): void {
     const der = Buffer.concat([ED25519_PREFIX, key]);
     this.#key = createPublicKey({ key: der, format: 'der', type: 'spki' });
   }
 
-  /** Returns the code of an answer about a place. */
+  /** Counts an answer about a place, checks it if it is signed, and returns its code. */
   judge(place: string, status: number, text: string): string {
     const code = status === 200 ? 'SIGNED' : readCode(text);
     this.count(code);
@@ -83,7 +83,9 @@ export class Judge {
       const isTrue =
         data.location === place && Number(data.temperature) === Math.floor(computeTemperature(place));
       if (isSigned && isTrue) return;
-      this.wrong.push(`${isSigned ? 'a lie' : 'a wrong signature'} about ${place}: ${text.slice(0, 200)}`);
+      this.wrong.push(
+        `${isSigned ? 'a wrong reading' : 'a wrong signature'} about ${place}: ${text.slice(0, 200)}`,
+      );
     } catch (error) {
       this.wrong.push(`${(error as Error).message}: ${text.slice(0, 200)}`);
     }
@@ -94,7 +96,7 @@ export function add(counts: Map<string, number>, name: string, more = 1): void {
   counts.set(name, (counts.get(name) ?? 0) + more);
 }
 
-/** Returns what was counted since `before`. */
+/** Returns by how much each count has grown since `before`. Counts that have not grown are left out. */
 export function since(
   counts: ReadonlyMap<string, number>,
   before: ReadonlyMap<string, number>,

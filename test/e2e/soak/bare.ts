@@ -1,4 +1,4 @@
-/** The floor of a refusal: a bare server of Node that answers every request with the same 503. */
+/** Serves as the floor for refusals: a bare Node server that answers every request with the same 503. */
 import { createServer } from 'node:http';
 import { listenAndAnnounce } from '../../../scripts/check/bench/announce.ts';
 import { SLOTS } from './settings.ts';

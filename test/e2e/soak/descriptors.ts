@@ -1,4 +1,4 @@
-/** Descriptors near the limit, and beyond it: connections that callers leave open. */
+/** Tries a server near its limit on file descriptors, and beyond it, while callers leave connections open. */
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -8,13 +8,15 @@ import { add, ask, formatCounts, readCode } from './answers.ts';
 import type { Findings } from './finding.ts';
 import { Part } from './processes.ts';
 
-/** Limit on the open files of a server: it reserves 64, and a half of the others for its upstream. */
+/**
+ * Limit on the open files of a server, which reserves 64 of them, and half of the remainder for its upstream.
+ */
 const LIMIT = 256;
 const IDLE = 300;
 const REQUESTS = 40;
 const PAUSE_MS = 25;
 
-/** Starts a server with few descriptors, and tries it beside more idle connections than it may have. */
+/** Tries a server with few descriptors, to which callers open more idle connections than it may have. */
 export async function tryDescriptors(findings: Findings): Promise<void> {
   const upstream = await Part.start('./upstream.ts', { PORT: String(await freePort()) });
   const server = await Part.start('./weather.ts', { FAKE: upstream.origin }, LIMIT);
@@ -30,16 +32,16 @@ export async function tryDescriptors(findings: Findings): Promise<void> {
       measured,
       'each is answered by 200',
     );
-    // The system takes descriptors away that the server counts on.
+    // The system now refuses descriptors on which the server counts.
     setLimit(server.child.pid, server.descriptors);
     const refused = await askOften(server.origin);
     setLimit(server.child.pid, LIMIT);
     for (const socket of sockets) socket.destroy();
     await sleep(100);
     const first = formatCounts(await askOnce(server.origin));
-    const isBack = first === '1 200' && !refused.has('UNTYPED') && !server.isEnded;
-    const name = 'descriptors run out: the first attempt after it';
-    findings.add(name, isBack, `${first}, after ${formatCounts(refused)}`, '1 200');
+    const hasRecovered = first === '1 200' && !refused.has('UNTYPED') && !server.isEnded;
+    const name = 'descriptors run out: the first attempt afterwards';
+    findings.add(name, hasRecovered, `${first}, after ${formatCounts(refused)}`, '1 200');
   } finally {
     for (const part of [server, upstream]) await part.kill();
   }
@@ -54,19 +56,21 @@ async function openConnections(origin: string, count: number): Promise<Socket[]>
 
 let places = 0;
 
-/** Returns the status of an answer, the code of an error, or that of the connection, which it counts. */
+/**
+ * Sends a request, and counts its outcome: `200`, the code of the refusal, or that of the connection's error.
+ */
 async function askOnce(origin: string, counts = new Map<string, number>()): Promise<Map<string, number>> {
   places += 1;
   const body = { payload: { location: `port ${places}` } };
-  const result = await ask(`${origin}/process_data`, body).then(
+  const outcome = await ask(`${origin}/process_data`, body).then(
     ({ status, text }) => (status === 200 ? '200' : readCode(text)),
     ({ code }: NodeJS.ErrnoException) => String(code),
   );
-  add(counts, result);
+  add(counts, outcome);
   return counts;
 }
 
-/** Asks again and again, on a connection each. */
+/** Sends requests at a steady pace, each on a connection of its own, and counts their outcomes. */
 async function askOften(origin: string): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   const answers = [];

@@ -1,6 +1,9 @@
 /** Findings of the soak: rows of its table. */
 
-/** `failed` ends the soak with exit code 1; a figure that depends on the machine is only `missed`. */
+/**
+ * Verdict on a finding. Only `failed` ends the soak with exit code 1; a figure that a busy machine misses is
+ * `missed`.
+ */
 export type Verdict = 'held' | 'missed' | 'failed' | 'not tried';
 
 export interface Finding {
@@ -10,7 +13,10 @@ export interface Finding {
   readonly verdict: Verdict;
 }
 
-/** The findings so far. A later one of the same name replaces an earlier one, unless that has failed. */
+/**
+ * Collects findings. A new finding replaces the earlier one of the same name, unless the earlier one has
+ * failed.
+ */
 export class Findings {
   readonly #rows = new Map<string, Finding>();
 
@@ -18,7 +24,7 @@ export class Findings {
     this.#put({ name, measured, expected, verdict: isHeld ? 'held' : 'failed' });
   }
 
-  /** A figure that a busy machine may miss. */
+  /** Adds a figure that a busy machine may miss. */
   addFigure(name: string, isHeld: boolean, measured: string, expected: string): void {
     this.#put({ name, measured, expected, verdict: isHeld ? 'held' : 'missed' });
   }

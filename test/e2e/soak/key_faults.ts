@@ -1,4 +1,4 @@
-/** Faults of an issuer's keys (JWKS, JSON Web Key Set), while a user asks for a salt. */
+/** Tries faults of an issuer's keys (JWKS, JSON Web Key Set), while a user asks for a salt. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { ask, readCode } from './answers.ts';
@@ -6,7 +6,10 @@ import type { Findings } from './finding.ts';
 import { Part } from './processes.ts';
 import type { KeysMode } from './salt.ts';
 
-/** Time ahead, in milliseconds: the service accepts known keys for a day, and then must ask again. */
+/**
+ * Time by which the soak sets the clock ahead, in milliseconds. The service must fetch the keys again after a
+ * day.
+ */
 const OVER_A_DAY_MS = 25 * 60 * 60_000;
 /** Pause after a failure, in milliseconds: PAUSE_AFTER_FAILURE_MS of src/service/oidc/keys.ts. */
 const PAUSE_MS = 5000;

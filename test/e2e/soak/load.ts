@@ -1,4 +1,6 @@
-/** Load on the server: an open loop, whose requests come at their times, answered or not. */
+/**
+ * Puts load on the server: an open loop, which sends requests at a fixed rate without waiting for answers.
+ */
 import { Agent, request as send } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { add, type Judge } from './answers.ts';
@@ -7,8 +9,8 @@ import { add, type Judge } from './answers.ts';
 const TICK_MS = 4;
 const MAX_SOCKETS = 512;
 /**
- * Time after which the server may close an idle connection, in milliseconds: its limit is 30 s, and a busy
- * machine has this process notice it late.
+ * Idle time after which the server may have closed a connection, in milliseconds. The server's limit is 30 s.
+ * On a busy machine, this process notices the end of an answer late, and so measures less.
  */
 const IDLE_MS = 25_000;
 /** Longest duration in the histogram, in milliseconds. */
@@ -20,8 +22,8 @@ export class Histogram {
   #total = 0;
 
   add(ms: number): void {
-    const at = Math.min(Math.max(0, Math.ceil(ms)), MAX_MS);
-    this.#counts[at] = (this.#counts[at] ?? 0) + 1;
+    const index = Math.min(Math.max(0, Math.ceil(ms)), MAX_MS);
+    this.#counts[index] = (this.#counts[index] ?? 0) + 1;
     this.#total += 1;
   }
 
@@ -29,7 +31,7 @@ export class Histogram {
     return this.#total;
   }
 
-  /** Returns the 99th percentile in milliseconds. */
+  /** 99th percentile, in milliseconds. */
   get p99(): number {
     let remaining = Math.ceil(this.#total * 0.99);
     for (const [ms, count] of this.#counts.entries()) {
@@ -45,7 +47,7 @@ interface Answer {
   readonly text: string;
 }
 
-/** The server has closed a connection that was idle for as long as it keeps one. */
+/** Reports that the server closed a connection because it was idle. */
 class IdleClosed extends Error {}
 
 export class Load {
@@ -65,13 +67,13 @@ export class Load {
     this.#judge = judge;
   }
 
-  /** Returns a place that no other request has. */
+  /** Returns a place that no other request names. */
   nextPlace(): string {
     this.#place += 1;
     return `place ${this.#place}`;
   }
 
-  /** Sends requests at a rate a second, until `pause`. */
+  /** Sends requests until `pause`. @param rate requests a second */
   begin(rate: number): void {
     const start = performance.now();
     let sent = 0;
@@ -83,7 +85,7 @@ export class Load {
     }, TICK_MS);
   }
 
-  /** Stops, and returns when all requests are answered. */
+  /** Stops sending, and returns when all requests are answered. */
   async pause(): Promise<void> {
     clearInterval(this.#timer);
     while (this.#inFlight > 0) await sleep(10);
@@ -96,7 +98,11 @@ export class Load {
     this.#agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
   }
 
-  /** Asks for a place on `workers` connections at once, for a time. @returns requests, and seconds */
+  /**
+   * Sends requests for `ms` milliseconds, one at a time on each of `workers` connections.
+   *
+   * @returns their number, and the seconds that they took
+   */
   async closedLoop(workers: number, ms: number): Promise<{ requests: number; seconds: number }> {
     const start = performance.now();
     let requests = 0;
@@ -107,7 +113,12 @@ export class Load {
     return { requests, seconds: (performance.now() - start) / 1000 };
   }
 
-  /** @param due time from which its duration counts, by performance.now() @returns the code of the answer */
+  /**
+   * Sends a request, and counts its answer.
+   *
+   * @param due start of its duration, by performance.now()
+   * @returns the code of the answer, or of the connection's error
+   */
   async send(place: string, due = performance.now()): Promise<string> {
     this.#inFlight += 1;
     try {
@@ -124,7 +135,7 @@ export class Load {
     }
   }
 
-  /** Sends a request again if the server has closed the idle connection before it read the request. */
+  /** Sends a request, and repeats it if the server closed the idle connection before it read the request. */
   async #exchange(place: string): Promise<Answer> {
     try {
       return await this.#exchangeOnce(place);

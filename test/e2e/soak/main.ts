@@ -1,6 +1,7 @@
 /**
- * `make soak`: overloads the server while its neighbours fail and return, and prints what held. A finding
- * about safety that does not hold ends it with exit code 1; a figure that a busy machine misses does not.
+ * `make soak`: overloads the server while the services around it fail and recover, and prints its findings. A
+ * finding about safety that does not hold ends it with exit code 1; a figure that a busy machine misses does
+ * not.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { command, runAsProcess } from '../../../src/cli/command.ts';
@@ -17,16 +18,17 @@ import { SLOTS } from './settings.ts';
 import { tryUpstreamFaults } from './upstream_faults.ts';
 import { World } from './world.ts';
 
-/** Time of a measurement in milliseconds, and of the last phase. */
+/** Duration of a measurement, in milliseconds. */
 const MEASURE_MS = 1000;
+/** Pause without load before sizes are measured, in milliseconds. */
 const QUIET_MS = 500;
 /** Time after which the log has counted all refusals, in milliseconds. */
 const REFUSALS_MS = 1500;
-/** Shortest run, in seconds, in which the keeper notices a node that hangs. */
+/** Shortest run, in seconds, that has time for a node that hangs. */
 const HANG_SECONDS = 120;
 /**
- * Most that memory, heap and descriptors may grow after the first measurement. The server keeps a connection
- * to the upstream for each slot for some time, which may have passed at one measurement and not at the other.
+ * Limits on growth after the first measurement: of memory and heap, in MB, and of descriptors. For some time,
+ * the server keeps a connection to the upstream for each slot. Only one of the two measurements may see them.
  */
 const GROWTH = { resident: 64, heap: 16, descriptors: 16 + SLOTS } as const;
 const MAX_REFUSAL = 0.1;
@@ -35,7 +37,7 @@ const REFUSED_CONNECTIONS = 8;
 export const main = command({
   name: 'soak',
   program: 'make soak',
-  purpose: 'Overloads the server while its neighbours fail and return, and prints what held.',
+  purpose: 'Overloads the server while the services around it fail and recover, and prints its findings.',
   arguments: {},
   options: {
     seconds: {
@@ -45,14 +47,14 @@ export const main = command({
       default: '3600',
     },
   },
-  notes: 'exit codes: 0 all held, but for figures that a busy machine misses; 1 a finding failed',
+  notes: 'exit codes: 0 no finding failed (a busy machine may have missed figures); 1 a finding failed',
   async run({ options: { seconds } }, { io }) {
     const start = performance.now();
     const elapsed = () => (performance.now() - start) / 1000;
     const [world, user, node] = await Promise.all([World.start(), SaltUser.start(), NodeFaults.start()]);
     const { findings } = world;
     try {
-      // This takes the longest, and hardly any of the server's time.
+      // These faults take the longest, and hardly use the CPU, so the measurements run meanwhile.
       const firstKeys = user.tryFaults(findings);
       firstKeys.catch(() => {});
       await measureCapacity(world);
@@ -62,7 +64,7 @@ export const main = command({
       let longest = 0;
       do {
         const began = elapsed();
-        // A machine that does other work is now faster, now slower.
+        // The speed of a machine that does other work varies, so each round measures the capacity again.
         if (rounds > 0) await measureCapacity(world);
         await measureOverload(world);
         const keys = rounds === 0 ? firstKeys : user.tryFaults(findings);
@@ -93,7 +95,9 @@ export const main = command({
   },
 });
 
-/** Measures how many cold requests the server answers, and what one costs. */
+/**
+ * Measures the server's capacity, the CPU time of a cold request, and the 99th percentile of single requests.
+ */
 async function measureCapacity(world: World): Promise<void> {
   const { load, weather } = world;
   await load.closedLoop(SLOTS, 500);
@@ -107,7 +111,7 @@ async function measureCapacity(world: World): Promise<void> {
   load.histogram = undefined;
 }
 
-/** Measures what a refusal costs, while all slots are taken. */
+/** Measures the CPU time of a refusal while all slots are taken. */
 async function measureRefusal({
   load,
   weather,
@@ -117,7 +121,7 @@ async function measureRefusal({
   acceptedCpu,
 }: World): Promise<void> {
   upstream.tell({ mode: 'hangs' });
-  const held = Array.from({ length: SLOTS }, () => load.send(load.nextPlace()));
+  const heldRequests = Array.from({ length: SLOTS }, () => load.send(load.nextPlace()));
   await sleep(200);
   // The first refusals are slow, since V8 has not compiled their functions.
   await load.closedLoop(REFUSED_CONNECTIONS, MEASURE_MS);
@@ -127,19 +131,19 @@ async function measureRefusal({
   const refusals = (judge.codes.get('OVERLOADED') ?? 0) - before;
   const refusalCpu = (weather.cpu - cpu) / refusals;
   upstream.tell({ mode: 'well' });
-  await Promise.all(held);
+  await Promise.all(heldRequests);
   const bareCpu = await measureBare();
   const share = refusalCpu / acceptedCpu;
   const [refusal, accepted, floor] = [refusalCpu, acceptedCpu, bareCpu].map((cpu) => Math.round(cpu * 1e6));
   findings.addFigure(
-    "CPU of a refusal beside an accepted cold request's",
+    "CPU time of a refusal, as a share of an accepted cold request's",
     share <= MAX_REFUSAL,
-    `${(share * 100).toFixed(0)} % (${refusal} µs of ${accepted} µs; a bare server's takes ${floor} µs)`,
+    `${(share * 100).toFixed(0)} % (${refusal} µs of ${accepted} µs; a bare server takes ${floor} µs)`,
     `at most ${MAX_REFUSAL * 100} %`,
   );
 }
 
-/** Measures the CPU time of a 503 of Node's own server, in seconds. */
+/** Returns the CPU time of a refusal by the bare Node server, in seconds. */
 async function measureBare(): Promise<number> {
   const bare = await Part.start('./bare.ts', {});
   try {
@@ -154,7 +158,7 @@ async function measureBare(): Promise<number> {
   }
 }
 
-/** Measures the accepted requests under overload without a fault. */
+/** Measures the 99th percentile of accepted requests under overload, without a fault. */
 async function measureOverload(world: World): Promise<void> {
   const { load, findings, capacity, unloadedP99, overloads } = world;
   const histogram = new Histogram();
@@ -166,12 +170,12 @@ async function measureOverload(world: World): Promise<void> {
   const boundMs = (2 * SLOTS * 1000) / capacity + unloadedP99;
   overloads.push({ capacity, p99: histogram.p99, boundMs });
   const [worst] = overloads.toSorted((a, b) => b.p99 / b.boundMs - a.p99 / a.boundMs);
-  const held = overloads.filter(({ p99, boundMs: bound }) => p99 <= bound).length;
+  const boundedRounds = overloads.filter(({ p99, boundMs: bound }) => p99 <= bound).length;
   if (worst === undefined) return;
   findings.addFigure(
-    'p99 of the accepted at 150 % of the capacity',
-    held === overloads.length,
-    `at worst ${worst.p99} ms, at ${Math.round(worst.capacity)} requests a second; in bounds in ${held} of ${overloads.length} rounds`,
+    'p99 of accepted requests at 150 % of the capacity',
+    boundedRounds === overloads.length,
+    `at worst ${worst.p99} ms, at ${Math.round(worst.capacity)} requests a second; in bounds in ${boundedRounds} of ${overloads.length} rounds`,
     `at most ${Math.round(worst.boundMs)} ms`,
   );
 }

@@ -1,4 +1,4 @@
-/** Faults of a Sui node, while a keeper registers an enclave that is restarted. */
+/** Tries faults of a Sui node, while a keeper registers an enclave that is restarted. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -14,12 +14,12 @@ import type { Findings } from './finding.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../../src/cli/keeper/keep.ts', import.meta.url));
 const APPS = new URL('../../../src/apps/', import.meta.url);
-/** Pauses of the keeper in seconds. */
+/** Shortest and longest pause between the keeper's rounds, in seconds. */
 const INTERVAL = 1;
 const MAX_PAUSE = 2;
 /** Time limit of a call to the node, in milliseconds: TIMEOUT_MS of src/cli/sui/network.ts. */
 const CALL_MS = 30_000;
-/** Longest time until a round has ended, on a busy machine, in milliseconds. */
+/** Time limit for a round of the keeper on a busy machine, in milliseconds. */
 const ROUND_MS = 30_000;
 
 const FAULTS: readonly (readonly [string, Fault])[] = [
@@ -62,16 +62,20 @@ export class NodeFaults {
     return faults;
   }
 
-  /** @param hangs whether there is time for a node that hangs, which the keeper notices after 30 s */
-  async tryFaults(findings: Findings, hangs: boolean): Promise<void> {
+  /**
+   * Tries each fault.
+   *
+   * @param hasTime whether the run has time for a node that hangs: the keeper waits 30 s
+   */
+  async tryFaults(findings: Findings, hasTime: boolean): Promise<void> {
     for (const [name, fault] of FAULTS) await this.#tryFault(findings, `node ${name}`, fault, ROUND_MS);
-    if (hangs) await this.#tryFault(findings, 'node hangs', 'hang', CALL_MS + ROUND_MS);
+    if (hasTime) await this.#tryFault(findings, 'node hangs', 'hang', CALL_MS + ROUND_MS);
     else findings.addUntried('node hangs', 'needs SECONDS=120: the keeper waits 30 s for an answer');
   }
 
   async #tryFault(findings: Findings, name: string, fault: Fault, limitMs: number): Promise<void> {
     const { faults } = this.#fixture.chain.node;
-    const registered = await this.#read('registered_total');
+    const registeredBefore = await this.#read('registered_total');
     faults.set('BatchGetObjects', fault);
     const isNoticed = await this.#until(
       async () => (await this.#read('alerts{code="CONFIG_UNREADABLE"}')) === 1,
@@ -82,16 +86,16 @@ export class NodeFaults {
     const failedRounds = await this.#read('failed_rounds_total');
     faults.clear();
     const isRegistered = await this.#until(
-      async () => (await this.#read('registered_total')) === registered + 1,
+      async () => (await this.#read('registered_total')) === registeredBefore + 1,
       limitMs,
     );
     // A round may have begun before the end of the fault; the next one must succeed.
     const failures = (await this.#read('failed_rounds_total')) - failedRounds;
     findings.add(
-      `${name}: the first round after it`,
+      `${name}: the first round after the fault`,
       isRegistered && failures <= 1,
       `registered: ${isRegistered}, failed rounds: ${failures}`,
-      'registered, at most the round that had begun fails',
+      'registered; only a round that had begun may fail',
     );
   }
 
@@ -116,19 +120,20 @@ export class NodeFaults {
     this.#enclave = await boot({ config, env, log: this.#log, nsm, ...application });
   }
 
-  /** Returns a figure of the keeper; 0 while it doesn't listen yet. */
+  /** Returns the value of one of the keeper's metrics, or 0 while the keeper does not listen yet. */
   async #read(name: string): Promise<number> {
     const text = await ask(this.#metricsUrl).then(
       (answer) => answer.text,
       () => '',
     );
-    const line = text.split('\n').find((each) => each.startsWith(`sui_enclave_keeper_${name} `));
+    const line = text.split('\n').find((row) => row.startsWith(`sui_enclave_keeper_${name} `));
     return Number(line?.split(' ').at(-1) ?? 0);
   }
 
-  async #until(isSo: () => Promise<boolean>, limitMs: number): Promise<boolean> {
+  /** Returns whether the condition becomes true within the time limit. */
+  async #until(condition: () => Promise<boolean>, limitMs: number): Promise<boolean> {
     for (const end = performance.now() + limitMs; performance.now() < end; await sleep(100)) {
-      if (await isSo()) return true;
+      if (await condition()) return true;
     }
     return false;
   }

@@ -1,4 +1,4 @@
-/** Processes that the soak starts, and what it observes of them. */
+/** Starts the processes of the soak, and measures them. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { cpuSeconds, residentMegabytes } from '../../../scripts/check/bench/meas
 export class Part {
   readonly origin: string;
   readonly child: ChildProcess;
-  /** Failed requests in its log, by code. */
+  /** Number of failed requests in its log, by code. */
   readonly logged: Map<string, number>;
   #isEnded = false;
 
@@ -24,8 +24,10 @@ export class Part {
   }
 
   /**
+   * Starts a process, and waits until it listens.
+   *
    * @param script name of a file beside this one. Its process sends a message with its origin once it listens
-   * @param descriptors the limit on its open files. Default: that of this process
+   * @param descriptors the limit on its open files; by default, the limit of this process
    */
   static async start(script: string, env: NodeJS.ProcessEnv, descriptors?: number): Promise<Part> {
     const node = ['--expose-gc', '--max-semi-space-size=8'];
@@ -70,7 +72,7 @@ export class Part {
     this.child.kill(signal);
   }
 
-  /** Ends it at once, and returns when it has ended. */
+  /** Kills the process, and returns when it has ended. */
   async kill(): Promise<void> {
     const ended = once(this.child, 'exit');
     this.child.kill('SIGKILL');
@@ -82,7 +84,7 @@ export class Part {
     return cpuSeconds(this.child.pid);
   }
 
-  /** Sizes that must not grow. Collects garbage before. */
+  /** Measures the sizes that must not grow, after a garbage collection. */
   async measure(): Promise<Sizes> {
     const { heap } = await this.ask<{ heap: number }>({ collect: true });
     return { resident: residentMegabytes(this.child.pid), heap: heap / 1e6, descriptors: this.descriptors };
@@ -101,7 +103,10 @@ export interface Sizes {
   readonly descriptors: number;
 }
 
-/** The log has a line for each failed request, with the code of its error. */
+/**
+ * Counts the failed requests of a line of the log: one by its code, or a number that was refused with
+ * OVERLOADED.
+ */
 function countCode(counts: Map<string, number>, line: string): void {
   const [, code] = /"status":\d+,"code":"([A-Z0-9_]+)"/.exec(line) ?? [];
   const [, refused, requests] = /"code":"(OVERLOADED)","requests":(\d+)/.exec(line) ?? [];

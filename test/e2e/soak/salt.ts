@@ -1,4 +1,4 @@
-/** The salt server as production configures it, with an issuer's keys and a clock that the soak changes. */
+/** Runs the salt server with production's configuration. The soak changes the issuer's keys and the clock. */
 import type { ServerResponse } from 'node:http';
 import { serve } from '../../../scripts/check/bench/serve.ts';
 import { listenOnLoopback } from '../../../src/testing/fakes.ts';
@@ -7,7 +7,7 @@ export type KeysMode = 'well' | 'hangs' | 'dead' | 'lies';
 
 export interface Command {
   readonly keys: KeysMode;
-  /** Time by which the monotonic clock is set ahead, in milliseconds. */
+  /** Time by which to set the monotonic clock further ahead, in milliseconds. */
   readonly aheadMs?: number;
 }
 

@@ -1,10 +1,10 @@
-/** Figures that the processes of the soak share. */
+/** Constants that the processes of the soak share. */
 
-/** Time that the fake of the weather service takes, in milliseconds. */
+/** Time in which the fake weather service answers, in milliseconds. */
 export const UPSTREAM_MS = 40;
 
 /**
- * `MAX_CONCURRENT_REQUESTS` of the server under load. With UPSTREAM_MS, it bounds the capacity to 800 cold
- * requests a second, since `UPSTREAM_CALLS_PER_MINUTE` allows no more than 1,666.
+ * `MAX_CONCURRENT_REQUESTS` of the server under load. With UPSTREAM_MS, it limits the capacity to 800 cold
+ * requests a second. `UPSTREAM_CALLS_PER_MINUTE` would allow 1,666 a second.
  */
 export const SLOTS = 32;

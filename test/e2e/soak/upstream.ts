@@ -1,4 +1,7 @@
-/** The fake of the weather service, 40 ms away, which the soak has hang, lie and answer again. */
+/**
+ * Runs the fake weather service, which answers after 40 ms. On the soak's command, it hangs, lies or
+ * recovers.
+ */
 import { createServer, type ServerResponse } from 'node:http';
 import { computeTemperature } from '../../../src/testing/weather_api.ts';
 import { UPSTREAM_MS } from './settings.ts';
@@ -9,7 +12,7 @@ let mode: Mode = 'well';
 let held: (() => void)[] = [];
 let lies = 0;
 
-/** Answers in which the server must find no reading. */
+/** Answers that the server must refuse, since they contain no valid reading. */
 const LIES: readonly ((response: ServerResponse, place: string) => void)[] = [
   (response) => response.end('<html>it is sunny</html>'),
   (response) => response.writeHead(500).end('{"error":{"code":9999}}'),

@@ -1,4 +1,4 @@
-/** Faults of the upstream, stopped processes and a wrong clock, under overload. */
+/** Tries faults of the upstream, stopped processes and a wrong clock, under overload. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatCounts, since } from './answers.ts';
 import { SLOTS } from './settings.ts';
@@ -15,7 +15,7 @@ const OVERLOAD = 1.5;
 interface Fault {
   readonly name: string;
   readonly ms: number;
-  /** A code that callers must get. */
+  /** Pattern of the code that at least one caller must get. */
   readonly code: RegExp;
   begin(): Promise<void> | void;
   end(): Promise<void> | void;
@@ -88,7 +88,7 @@ function listFaults(world: World): Fault[] {
   ];
 }
 
-/** Tries each fault under overload, and asks once after its end. */
+/** Tries each fault under overload, and sends one request after its end. */
 export async function tryUpstreamFaults(world: World): Promise<void> {
   const failed: FailedPlace[] = [];
   for (const fault of listFaults(world)) failed.push(...(await tryFault(world, fault)));
@@ -109,7 +109,7 @@ async function tryFault(world: World, fault: Fault): Promise<FailedPlace[]> {
   const isTyped = [...codes.keys()].some((name) => code.test(name)) && !codes.has('UNTYPED');
   findings.add(`${name}: each answer has a code`, isTyped, formatCounts(codes), String(code.source));
   const first = await load.send(load.nextPlace());
-  findings.add(`${name}: the first attempt after it`, first === 'SIGNED', first, 'SIGNED');
+  findings.add(`${name}: the first attempt after the fault`, first === 'SIGNED', first, 'SIGNED');
   return await causeKeptFailure(world, fault, place);
 }
 
@@ -124,7 +124,7 @@ async function causeKeptFailure(world: World, fault: Fault, place: string): Prom
   return [{ fault: fault.name, place, at }];
 }
 
-/** Asks for the places that failed, when their failure is no longer kept. */
+/** Requests the failed places again, once the server no longer keeps their failures. */
 async function askAgain({ load, findings }: World, failed: readonly FailedPlace[]): Promise<void> {
   for (const { fault, place, at } of failed) {
     await sleep(Math.max(0, at + KEPT_FAILURE_MS + 50 - performance.now()));

@@ -1,6 +1,6 @@
 /**
- * The weather server as production configures it, but for the budget of calls and the number of slots, with
- * an emulated NSM and a clock that the soak changes.
+ * Runs the weather server with production's configuration, except for the budget of calls and the number of
+ * slots. The soak changes its emulated NSM and its clock.
  */
 
 import { serve } from '../../../scripts/check/bench/serve.ts';
@@ -10,12 +10,12 @@ import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import { DEV_API_KEY } from '../../../src/testing/weather_api.ts';
 import { SLOTS } from './settings.ts';
 
-/** State of the NSM. One that is foreign has another root, and one that lies gives no document. */
+/** State of the NSM. `foreign` has another root, and `lies` answers with bytes that are not a document. */
 export type NsmMode = 'well' | 'slow' | 'dead' | 'lies' | 'foreign';
 
 export interface Command {
   readonly nsm?: NsmMode;
-  /** Time by which the clock is wrong, in milliseconds. */
+  /** Offset of the clock from the true time, in milliseconds. */
   readonly clockMs?: number;
   /** Whether to collect garbage, and to report the heap in bytes. */
   readonly collect?: boolean;
@@ -53,7 +53,7 @@ await serve(
     nsm: {
       async transact(request) {
         if (mode === 'dead') throw new NsmIo('ioctl', 'EIO');
-        if (mode === 'lies') return Buffer.from('no answer of an NSM');
+        if (mode === 'lies') return Buffer.from('not the answer of an NSM');
         if (mode === 'slow') await new Promise((resolve) => setTimeout(resolve, SLOW_MS));
         return await (mode === 'foreign' ? foreign : nsm).transact(request);
       },

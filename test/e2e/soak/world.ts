@@ -1,4 +1,4 @@
-/** The processes under load, and what all parts of the soak share. */
+/** Starts the processes under load, and holds the state that all parts of the soak share. */
 import { freePort } from '../../../scripts/check/bench/ports.ts';
 import {
   certificatesFromPem,
@@ -19,10 +19,11 @@ interface Trust {
 }
 
 interface Overload {
-  /** Cold requests a second that the server answered before. */
+  /** The server's capacity, measured before this round, in cold requests a second. */
   readonly capacity: number;
-  /** In milliseconds, with the bound that it should keep. */
+  /** 99th percentile of accepted requests, in milliseconds. */
   readonly p99: number;
+  /** Highest 99th percentile that is expected, in milliseconds. */
   readonly boundMs: number;
 }
 
@@ -34,13 +35,13 @@ export class World {
   readonly #upstreamPort: number;
   readonly #trust: Trust;
   upstream: Part;
-  /** Cold requests a second that the server answers at most, as measured. */
+  /** The server's measured capacity, in cold requests a second. */
   capacity = 0;
   /** CPU time of an accepted cold request, in seconds. */
   acceptedCpu = 0;
   /** 99th percentile of requests that come one after the other, in milliseconds. */
   unloadedP99 = 0;
-  /** The 99th percentile of accepted requests under overload without a fault, once for each round. */
+  /** Measurements under overload without a fault, one for each round. */
   readonly overloads: Overload[] = [];
 
   private constructor(weather: Part, upstream: Part, upstreamPort: number, trust: Trust) {
@@ -72,7 +73,7 @@ export class World {
   }
 
   /**
-   * Returns the key in the document for a nonce, which it verifies as a caller does.
+   * Requests an attestation document for the nonce, verifies it as a caller does, and returns its key.
    *
    * @throws AttestationError; RefusedError
    */
@@ -95,7 +96,7 @@ export class World {
   }
 }
 
-/** The server answered with an error. */
+/** Reports that the server answered with an error. */
 export class RefusedError extends Error {
   readonly text: string;
   readonly retryAfterSeconds: number;

@@ -1,4 +1,4 @@
-/** Attests an image under a root of its own, for a fake of an enclave that waits for its secrets. */
+/** Attests an image under a root of its own, for a fake enclave that waits for its secrets. */
 import { loadImage } from '../../../src/cli/parent/image.ts';
 import { encodeUserData } from '../../../src/library/sealing/user_data.ts';
 import { Nsm } from '../../../src/server/nsm/nsm.ts';

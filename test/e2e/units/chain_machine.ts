@@ -1,4 +1,4 @@
-/** A machine beside chain_world.ts, with the services that keep keys on a chain. */
+/** Machine that runs chain_world.ts, and the services that have keys on its chain. */
 import { basename } from 'node:path';
 import { decodeSuiPrivateKey } from '@mysten/sui/cryptography';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
@@ -7,7 +7,7 @@ import { until } from './machine.ts';
 import { ParentMachine, PROGRAM } from './parent_machine.ts';
 import { installUnit } from './walk.ts';
 
-/** Path of the root that the enclaves of the world have, in the machine. */
+/** Path in the machine of the root certificate of the world's enclaves. */
 export const ROOT = '/etc/sui-enclave/root.pem';
 /** Gas budget of each transaction by default, in MIST: `gas_budget` in keeper.yaml and poster.yaml. */
 export const GAS_BUDGET = 50_000_000;
@@ -43,29 +43,32 @@ export class ChainMachine extends ParentMachine {
     this.write(ROOT.slice(1), this.facts.rootPem);
   }
 
-  /** Has the world do something. @returns its answer */
+  /** Sends a command to the world. @returns its answer */
   tell(command: string): string {
     return this.get(4000, command);
   }
 
-  /** Returns what follows `--network` in commands about the config, with the root of the world. */
+  /** Returns the value of `--network`, and the further options of commands about the config. */
   formatConfigOptions(): string {
     const { node, config } = this.facts.keeper;
     return `localnet --rpc-url ${node} --root ${ROOT} --config ${config}`;
   }
 
-  /** Returns the same with the ids that commands of an admin need. */
+  /** Returns these options, and the ids that an admin's commands need. */
   formatOptions(): string {
     const { package: enclavePackage } = this.facts.keeper;
     return `${this.formatConfigOptions()} --enclave-package ${enclavePackage} --app-package ${enclavePackage} --module weather --witness WEATHER`;
   }
 
-  /** Variables of an admin's commands. The repository can't be written in the machine. */
+  /**
+   * Environment of an admin's commands. Deployments go elsewhere, since the repository is read-only in the
+   * machine.
+   */
   get adminVariables(): Readonly<Record<string, string>> {
     return { SUI_PRIVATE_KEY: this.facts.adminKey, DEPLOYMENTS: '/var/tmp/deployments' };
   }
 
-  /** Installs the unit of a service, with the private key (`suiprivkey…`) of its own. */
+  /** Installs a service's unit and its private key (`suiprivkey…`). */
   installService({ unit, name, keystore }: Service, privateKey: string): void {
     const { secretKey } = decodeSuiPrivateKey(privateKey);
     const address = Ed25519Keypair.fromSecretKey(secretKey).toSuiAddress();
@@ -82,7 +85,7 @@ export class ChainMachine extends ParentMachine {
     installUnit(this, unit);
   }
 
-  /** Writes the file of a service, which the service reads at its start, for the enclaves at these ports. */
+  /** Writes a service's YAML file, which it reads at its start, for the enclaves at these ports. */
   writeServiceFile({ name, metricsPort }: Service, ports: readonly number[], content: object): void {
     const settings = { interval: 1, max_pause: 1, metrics_port: metricsPort, root: ROOT };
     const enclaves = ports.map(url);

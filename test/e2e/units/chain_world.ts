@@ -1,6 +1,6 @@
 /**
- * The machine beside keeper and poster: a model of a Sui node with a config, and enclaves of weather with a
- * fake upstream. A process that obeys `GET /COMMAND?PARAMETERS` on port 4000.
+ * Runs the world around the keeper and the poster: a model of a Sui node with a config, and enclaves of the
+ * weather application with a fake upstream. This process carries out `GET /COMMAND?PARAMETERS` on port 4000.
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -46,7 +46,7 @@ const CLOCK_TIME = 32;
 /** Gas of transactions after `raise_gas`, in MIST: more than `gas_budget` allows by default. */
 const RAISED_GAS = 75_000_000n;
 
-/** Documents of an NSM whose clock is hours behind have a root of that time. */
+/** Its root is valid from 12 hours ago on, since the clock of an enclave's NSM may be hours behind. */
 const fixture = await KeeperFixture.start(new Date(Date.now() - 12 * 60 * MINUTE_MS));
 const { chain, operator } = fixture;
 const enclaves = new Map<string, RunningServer>();
@@ -79,7 +79,7 @@ outdated.lies.set('BatchGetObjects', showOldClock).set('GetEpoch', showHighPrice
 
 /** Time of the last reading at any place, in Unix time. */
 let readingSeconds = Math.floor(Date.now() / 1000) - 60;
-/** Number of next requests that get a newer reading each. */
+/** Number of coming requests, each of which gets a newer reading. */
 let renewals = 0;
 const upstream = await listenOnLoopback((_request, response) => {
   if (renewals > 0) {
@@ -90,8 +90,12 @@ const upstream = await listenOnLoopback((_request, response) => {
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ current }));
 });
 
-/** Starts an enclave with a new key, in place of that at the port. */
-async function start({ port = '', age_minutes = '0', provisioner }: Record<string, string>): Promise<string> {
+/** Starts an enclave with a new key, in place of the enclave at the port. @returns the key in hexadecimal */
+async function startEnclave({
+  port = '',
+  age_minutes = '0',
+  provisioner,
+}: Record<string, string>): Promise<string> {
   await enclaves.get(port)?.close();
   const secrets = provisioner === undefined ? { API_KEY: 'none' } : { SECRETS: 'sealed' };
   const env = {
@@ -159,7 +163,9 @@ function passEpochs(): string {
   return 'passed';
 }
 
-/** Has transactions cost more gas than their simulations show, as if others had changed objects meanwhile. */
+/**
+ * Makes transactions cost more gas than their simulations show, as if others had changed objects meanwhile.
+ */
 function raiseGas(): string {
   const { executor } = chain.node;
   const execute = executor.execute.bind(executor);
@@ -174,13 +180,13 @@ function raiseGas(): string {
   return 'raised';
 }
 
-/** Has the node take no transaction, and answer none. */
+/** Makes the node reset each call that sends a transaction, and not execute it. */
 function breakSending(): string {
   chain.node.faults.set('ExecuteTransaction', 'reset');
   return 'broken';
 }
 
-/** Mends the node, and uses the poster's coin, as another process with its key does. */
+/** Repairs the node, and uses the poster's coin, as another process with the same key would. */
 async function spendCoin(): Promise<string> {
   chain.node.faults.clear();
   const sender = new Chain({ 'rpc-url': chain.node.url }, { SUI_PRIVATE_KEY: poster.getSecretKey() });
@@ -191,8 +197,9 @@ async function spendCoin(): Promise<string> {
 }
 
 /**
- * Has the upstream show a newer reading, and a newer one at each of the next requests, if their number is
- * given. @returns the time of the first, as the log of the poster shows it
+ * Makes the upstream answer with a newer reading, and raises its time again at each of the next `requests`.
+ *
+ * @returns the new time, as the poster logs it
  */
 function renewReading({ requests = '0' }: Record<string, string>): string {
   readingSeconds = Math.max(readingSeconds + 1, Math.floor(Date.now() / 1000));
@@ -202,7 +209,7 @@ function renewReading({ requests = '0' }: Record<string, string>): string {
 
 async function obey(command: string, parameters: Record<string, string>): Promise<string> {
   if (command === '/facts') return describeFacts();
-  if (command === '/start') return await start(parameters);
+  if (command === '/start') return await startEnclave(parameters);
   if (command === '/register') return await register(parameters);
   if (command === '/give_poster') return givePoster();
   if (command === '/pass_epochs') return passEpochs();

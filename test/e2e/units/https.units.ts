@@ -1,6 +1,6 @@
 /**
- * The commands of deploy/https/README.md, as a reader runs them on a host: HAProxy runs as a unit, and gets
- * its certificate from Pebble, the ACME server of Let's Encrypt for tests.
+ * Runs the commands of deploy/https/README.md as an operator does on a host. HAProxy runs as a unit, and gets
+ * its certificate from Pebble, Let's Encrypt's ACME server for tests.
  */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,19 +8,19 @@ import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { makeTls } from '../../../src/testing/tls.ts';
 import { CERTIFICATE, START } from '../../https_page.ts';
-import { Machine, until, whyNot } from './machine.ts';
+import { findObstacle, Machine, until } from './machine.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const CERTBOT = 'build/certbot/bin/certbot';
 const missing = [
   ...['/usr/sbin/haproxy', '/usr/bin/pebble', join(ROOT, CERTBOT)].filter((file) => !existsSync(file)),
-  ...(whyNot() === undefined ? [] : ['machine']),
+  ...(findObstacle() === undefined ? [] : ['machine']),
 ];
 const NODE = '/opt/sui-enclave/node_modules/.bin/node';
 const NAME = 'enclaves.example';
 const FOLDER = '/etc/sui-enclave-https';
 
-/** Answers at the relay's port as an enclave that has its secrets, with the address that it sees. */
+/** Program that answers at the relay's port in place of an enclave. It returns the caller's address. */
 const ENCLAVE = `http.createServer((request, response) =>
   response.end(request.headers['x-forwarded-for'])).listen(3000, '127.0.0.1')`;
 const ASK = `const socket = tls.connect({ port: 443, servername: '${NAME}', rejectUnauthorized: false }, () => {
@@ -41,7 +41,7 @@ interface Served {
 test.skipIf(missing.length > 0)(
   missing.length > 0
     ? `the HTTPS recipe (skipped: no ${missing.join(', ')})`
-    : "the page's commands start HAProxy, get a certificate, and its units reload and renew",
+    : "the page's commands start HAProxy and obtain a certificate; its units reload HAProxy and renew the certificate",
   async () => {
     const machine = new Machine();
     onTestFinished(() => machine.close());
@@ -65,7 +65,7 @@ test.skipIf(missing.length > 0)(
     expect(
       machine.mustRun('stat', '-c', '%a %U', `${FOLDER}/certificate.pem`, '/run/haproxy-admin.sock'),
     ).toBe('600 root\n600 root\n');
-    // The process that serves callers, beside the one that waits for signals.
+    // The process of `haproxy` serves callers. The process of `root` waits for signals.
     const listUsers = () => machine.mustRun('ps', '-o', 'user=', '-C', 'haproxy').trim().split('\n').sort();
     expect(listUsers()).toEqual(['haproxy', 'root']);
 
@@ -89,10 +89,10 @@ test.skipIf(missing.length > 0)(
       '/var/pebble/config.json',
     );
     write('etc/letsencrypt/cli.ini', 'server = https://localhost:14000/dir\nno-verify-ssl = true\n');
-    // The packages are where `make` has installed them.
+    // In place of the page's certbot, this script runs the one that `make` has installed.
     const program = `/opt/sui-enclave/build/certbot/bin/python3 /opt/sui-enclave/${CERTBOT}`;
     write('opt/sui-enclave-certbot/bin/certbot', `#!/bin/sh\nexec ${program} "$@"\n`);
-    // The Python that `make` has found may be in a home.
+    // The Python that `make` has found may be in a home directory.
     const home = '[Service]\nProtectHome=read-only\n';
     write('etc/systemd/system/sui-enclave-certificate.service.d/home.conf', home);
     machine.mustRun('systemctl', 'daemon-reload');

@@ -1,11 +1,11 @@
 /**
- * Walks through the runbooks of the keeper and the provisioner, against a model of a Sui node and enclaves
- * that start, age and end there.
+ * Walks through the runbooks of the keeper and the provisioner, against a model of a Sui node, and enclaves
+ * that start, age and end.
  */
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ChainMachine, GAS_BUDGET, ROOT, type Service, url } from './chain_machine.ts';
-import { until, whyNot } from './machine.ts';
+import { findObstacle, until } from './machine.ts';
 import { PROGRAM } from './parent_machine.ts';
 import { installUnit, Walk } from './walk.ts';
 
@@ -27,10 +27,10 @@ function writeKeeperFile(ports: readonly number[], changes: object = {}): void {
 }
 
 const restartKeeper = () => machine.mustRun('systemctl', 'restart', UNIT);
-/** Returns the number of registrations by this keeper, and not by an admin. */
-const registered = () => machine.readOutput(UNIT).match(/^registered \S+$/gm)?.length ?? 0;
+/** Returns the number of registrations by the keeper, without those by an admin. */
+const countRegistrations = () => machine.readOutput(UNIT).match(/^registered \S+$/gm)?.length ?? 0;
 
-describe.skipIf(whyNot() !== undefined)('the runbooks of keeper and provisioner', () => {
+describe.skipIf(findObstacle() !== undefined)('the runbooks of the keeper and the provisioner', () => {
   beforeAll(async () => {
     machine = new ChainMachine();
     await machine.bootWorld();
@@ -41,7 +41,7 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of keeper and provisioner'
       { NETWORK: machine.formatOptions(), URL: url(TWO) },
       machine.adminVariables,
     );
-    // The start of an enclave's unit starts the enclave at the port that is its name here.
+    // Here, the name of an enclave is its port. The start of its unit starts the enclave at that port.
     const start = `${PROGRAM[0]} -e "fetch('http://127.0.0.1:4000/start?port=%i')"`;
     machine.write(
       'etc/systemd/system/sui-enclave@.service',
@@ -56,67 +56,67 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of keeper and provisioner'
   test('EnclaveNotSeen: add the URL of an enclave that runs', async () => {
     writeKeeperFile([ONE]);
     restartKeeper();
-    await until('the key is registered', () => registered() === 1);
+    await until('the key is registered', () => countRegistrations() === 1);
     machine.tell(`start?port=${TWO}`);
     writeKeeperFile([TWO]);
     restartKeeper();
-    await walk.fires('EnclaveNotSeen');
+    await walk.awaitFiring('EnclaveNotSeen');
     writeKeeperFile([ONE, TWO]);
     walk.runBlock('EnclaveNotSeen', 0);
-    await walk.clears('EnclaveNotSeen');
-    expect(registered()).toBe(2);
+    await walk.awaitClear('EnclaveNotSeen');
+    expect(countRegistrations()).toBe(2);
   });
 
   test('EnclaveUnregistered, KeeperGasLow: register the key as an admin, and raise gas_a_day', async () => {
-    // The two registrations have used all of this.
+    // The two registrations have used this whole budget.
     writeKeeperFile([ONE, TWO], { gas_a_day: 2 * GAS_BUDGET });
     restartKeeper();
-    await walk.fires('KeeperGasLow');
+    await walk.awaitFiring('KeeperGasLow');
     expect(walk.isFiring('EnclaveUnregistered')).toBe(false);
     machine.tell(`start?port=${TWO}&age_minutes=135`);
-    await walk.fires('EnclaveUnregistered');
+    await walk.awaitFiring('EnclaveUnregistered');
     const log = walk.runBlock('EnclaveUnregistered', 0);
     expect(log).toContain(`warning UNREGISTERED ${url(TWO)}: `);
     expect(log).toMatch(/alert GAS_A_DAY /);
     expect(walk.runBlock('EnclaveUnregistered', 1)).toMatch(/^Done: register the enclave at /m);
-    await walk.clears('EnclaveUnregistered');
+    await walk.awaitClear('EnclaveUnregistered');
     expect(walk.isFiring('KeeperGasLow')).toBe(true);
     expect(walk.runBlock('KeeperGasLow', 0)).toMatch(/alert GAS_A_DAY /);
     writeKeeperFile([ONE, TWO]);
     walk.runBlock('KeeperGasLow', 1);
-    await walk.clears('KeeperGasLow');
-    expect(registered()).toBe(2);
+    await walk.awaitClear('KeeperGasLow');
+    expect(countRegistrations()).toBe(2);
   });
 
   test('EnclaveUnregistered: replace an enclave whose key was destroyed', async () => {
     machine.tell('destroy');
-    await walk.fires('EnclaveUnregistered');
+    await walk.awaitFiring('EnclaveUnregistered');
     expect(walk.runBlock('EnclaveUnregistered', 0)).toContain(`alert KEY_DESTROYED ${url(TWO)}: `);
     for (const port of [ONE, TWO]) walk.runBlock('Replace an enclave', 2, { NAME: String(port) });
-    await walk.clears('EnclaveUnregistered');
-    await until('the new keys are registered', () => registered() === 4);
+    await walk.awaitClear('EnclaveUnregistered');
+    await until('the new keys are registered', () => countRegistrations() === 4);
   });
 
   test('EnclaveStale: replace an enclave before its key is too old', async () => {
     machine.tell(`start?port=${ONE}&age_minutes=50`);
-    await until('the key is registered', () => registered() === 5);
+    await until('the key is registered', () => countRegistrations() === 5);
     machine.tell('max_key_age?hours=1');
-    await walk.fires('EnclaveStale');
+    await walk.awaitFiring('EnclaveStale');
     expect(walk.runBlock('EnclaveStale', 0)).toContain(`warning KEY_AGING ${url(ONE)}: `);
     walk.runBlock('Replace an enclave', 2, { NAME: String(ONE) });
-    await walk.clears('EnclaveStale');
-    await until('the new key is registered', () => registered() === 6);
+    await walk.awaitClear('EnclaveStale');
+    await until('the new key is registered', () => countRegistrations() === 6);
   });
 
   test('KeeperAlert: correct the registers in keeper.yaml', async () => {
     const pcr0 = '7'.repeat(96);
     writeKeeperFile([ONE, TWO], { registers: { ...(machine.facts.keeper['registers'] as object), pcr0 } });
     restartKeeper();
-    await walk.fires('KeeperAlert');
+    await walk.awaitFiring('KeeperAlert');
     expect(walk.runBlock('KeeperAlert', 0)).toMatch(/alert REGISTERS_DIFFER /);
     writeKeeperFile([ONE, TWO]);
     walk.runBlock('KeeperAlert', 1);
-    await walk.clears('KeeperAlert');
+    await walk.awaitClear('KeeperAlert');
   });
 
   test('ProvisionerRefused: send nothing to another image, and correct secrets that were refused', async () => {
@@ -137,7 +137,7 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of keeper and provisioner'
       ` --root ${ROOT} --watch --interval 1 --metrics-port 9111`,
     );
     machine.mustRun('systemctl', 'start', 'sui-enclave-provision');
-    await walk.fires('ProvisionerRefused');
+    await walk.awaitFiring('ProvisionerRefused');
     expect(walk.runBlock('ProvisionerRefused', 0)).toMatch(/POLICY_PCRS: /);
     machine.write('etc/sui-enclave/nitro.pcrs', machine.facts.pcrs);
     walk.runBlock('ProvisionerRefused', 1);
@@ -147,7 +147,7 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of keeper and provisioner'
     expect(walk.isFiring('ProvisionerRefused')).toBe(true);
     machine.write('etc/sui-enclave/secrets.json', '{"API_KEY":"hunter2"}', 0o600);
     walk.runBlock('ProvisionerRefused', 1);
-    await walk.clears('ProvisionerRefused');
+    await walk.awaitClear('ProvisionerRefused');
     expect(walk.runBlock('ProvisionerRefused', 0)).not.toMatch(/hunter2/);
   });
 });

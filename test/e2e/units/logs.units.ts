@@ -1,21 +1,21 @@
-/** The unit that writes closed events, under systemd with a real journal. */
+/** Tests the unit that writes closed events, under systemd with a real journal. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { Machine, until, whyNot } from './machine.ts';
+import { findObstacle, Machine, until } from './machine.ts';
 
 const UNIT = 'sui-enclave-events.service';
 const SOURCE = fileURLToPath(new URL(`../../../src/cli/logs/${UNIT}`, import.meta.url));
 const FILE = 'var/log/sui-enclave/events.jsonl';
-/** The relay prints what an enclave sends after the enclave's name. */
+/** Unit of a fake relay. As the relay does, it prints each line of an enclave after the enclave's name. */
 const RELAY = `[Service]
 ExecStart=/bin/sh -c 'while read -r line; do echo "weather $line"; done <>/run/relay'
 User=nobody
 `;
 
-test.skipIf(whyNot() !== undefined)(
-  'writes each closed event once, over its ends and those of the machine',
+test.skipIf(findObstacle() !== undefined)(
+  'the unit writes each closed event once, also after the unit or the machine has crashed',
   async () => {
     const machine = new Machine();
     onTestFinished(() => machine.close());
@@ -47,7 +47,7 @@ test.skipIf(whyNot() !== undefined)(
     send('{"event":"listening","time_ms":1,"ms":2,"body":"a secret"}');
     emit(3);
     await until('two events are written', () => listening().length === 2);
-    // A user without a right of the relay or of the enclaves can read the file, and not write it.
+    // A user without the rights of the relay or the enclaves can read the file, but can't write it.
     expect(
       machine.run('setpriv', '--reuid=nobody', '--clear-groups', 'test', '-w', join('/', FILE)).status,
     ).toBe(1);
@@ -57,7 +57,7 @@ test.skipIf(whyNot() !== undefined)(
     machine.mustRun('systemctl', 'kill', '--signal=KILL', UNIT);
     emit(4);
     machine.mustRun('systemctl', 'restart', UNIT);
-    await until('the event of the pause is written', () => listening().length === 3);
+    await until('the event from before the restart is written', () => listening().length === 3);
     machine.mustRun('systemctl', 'stop', 'sui-enclave-relay');
     await until('the stop is written', () => lines().some(({ state }) => state === 'stopped'));
     await machine.crash();

@@ -1,4 +1,6 @@
-/** A machine with systemd as PID 1, in namespaces on an overlay of this machine's files. See machine.sh. */
+/**
+ * Runs a machine with systemd as PID 1, in namespaces on an overlay of this machine's files. See machine.sh.
+ */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmdirSync } from 'node:fs';
@@ -12,7 +14,9 @@ const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url)).replace(/
 const SYSTEMD = '/lib/systemd/systemd';
 /** Time limit of a boot, of a shutdown, and of a command in the machine, in milliseconds. */
 const LIMIT_MS = 60_000;
-/** Environment of a command in the machine. Commands of Node compile this project's modules once. */
+/**
+ * Environment of a command in the machine. With the cache, Node compiles this project's modules only once.
+ */
 const ENVIRONMENT = {
   PATH: '/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   SYSTEMD_PAGER: '',
@@ -21,7 +25,7 @@ const ENVIRONMENT = {
 };
 
 /** Returns the reason why no such machine can run here, or undefined if it can. */
-export function whyNot(): string | undefined {
+export function findObstacle(): string | undefined {
   if (process.getuid?.() !== 0) return 'it needs root';
   if (!existsSync(SYSTEMD)) return "systemd is not installed (Debian's package systemd)";
   if (!existsSync('/usr/bin/curl')) return "curl is not installed (Debian's package curl)";
@@ -65,17 +69,17 @@ export class Machine {
     });
   }
 
-  /** Returns the name of the group of its processes. */
+  /** Returns the name of the control group of the machine's processes. */
   async groupName(): Promise<string> {
     return basename(await this.#holding);
   }
 
-  /** Folder of its files, which stay from one boot to the next. */
+  /** Root folder of the machine's files, which stay from one boot to the next. */
   get #root(): string {
     return `/proc/${readChildren(this.#holder)[0]}/root${this.#dir}/root`;
   }
 
-  /** Returns the path by which this machine sees a file of the other. */
+  /** Returns the path on this machine of one of the started machine's files. */
   path(file: string): string {
     return join(this.#root, file);
   }
@@ -127,16 +131,16 @@ export class Machine {
   /** Stops every unit in its order, as a reboot does. */
   async powerOff(): Promise<void> {
     this.run('systemctl', 'poweroff');
-    await this.#ended();
+    await this.#waitForEnd();
   }
 
   /** Ends all processes at once, as a loss of power does. */
   async crash(): Promise<void> {
     this.#unshare?.kill('SIGKILL');
-    await this.#ended();
+    await this.#waitForEnd();
   }
 
-  async #ended(): Promise<void> {
+  async #waitForEnd(): Promise<void> {
     const { exitCode, signalCode } = this.#unshare ?? {};
     if (this.#unshare && exitCode === null && signalCode === null) {
       await Promise.race([once(this.#unshare, 'exit'), sleep(LIMIT_MS, undefined, { ref: false })]);
@@ -154,7 +158,7 @@ export class Machine {
   }
 }
 
-/** Returns the processes that a process has started. */
+/** Returns the ids of the processes that a process has started. */
 function readChildren({ pid }: ChildProcess): number[] {
   try {
     const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
@@ -164,12 +168,17 @@ function readChildren({ pid }: ChildProcess): number[] {
   }
 }
 
-/** Waits until a condition holds. @throws an error that names the condition, after `LIMIT_MS` */
-export async function until(condition: string, isSo: () => boolean, limitMs = LIMIT_MS): Promise<void> {
+/**
+ * Waits until a condition holds.
+ *
+ * @param condition its description, for the error
+ * @throws an error after `limitMs`
+ */
+export async function until(condition: string, holds: () => boolean, limitMs = LIMIT_MS): Promise<void> {
   const end = performance.now() + limitMs;
-  while (!isSo()) {
+  while (!holds()) {
     if (performance.now() > end) throw new Error(`not within ${limitMs} ms: ${condition}`);
-    // Each look starts processes, and others share the processors.
+    // Each check starts processes, and other tests share the processors.
     await sleep(150);
   }
 }

@@ -1,9 +1,9 @@
 /**
- * Stands in for nitro-cli in the machine of the units. As with the real program, a helper process stays in
- * the process group that started it, and the enclave lives as long as the helper. An enclave's vsock is TCP
- * on loopback, as for the test build of the relay (test/enclave/vsock_stand_in.cc). Its server answers with a
- * key that each start makes anew, and with figures; `GET /fault?FAULT` gives it a fault until its end, and
- * `GET /source?SOURCE` a task whose source has this state.
+ * Fake of nitro-cli in the machine of the units. As with the real program, a helper process stays in the
+ * process group that started it, and the enclave lives as long as the helper. An enclave's vsock is TCP on
+ * loopback, as in the test build of the relay (test/enclave/vsock_stand_in.cc). Its server answers with a key
+ * that is new at each start, and serves metrics. `GET /fault?FAULT` causes a fault. `GET /source?SOURCE` sets
+ * the state of the source from which the enclave's task reads.
  */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -27,7 +27,7 @@ const FOLDER = '/run/nitro_enclaves';
 const BROKEN = 'broken';
 const REPORTS = 7778;
 const EVENTS = 7779;
-/** More events at once than the relay keeps of an enclave. */
+/** Number of events, of which the relay can keep only a part when one enclave sends them at once. */
 const FLOOD = 1200;
 
 interface Enclave {
@@ -54,7 +54,7 @@ const { values } = parseArgs({
 const name = values['enclave-name'];
 const cid = Number(values['enclave-cid'] || 16);
 
-function enclaves(): Enclave[] {
+function listEnclaves(): Enclave[] {
   return readdirSync(FOLDER)
     .filter((file) => !file.startsWith('.'))
     .map((file): Enclave => JSON.parse(readFileSync(`${FOLDER}/${file}`, 'utf8')))
@@ -66,7 +66,7 @@ function fail(code: string): never {
   process.exit(1);
 }
 
-/** Reports as init does: sends lines in a connection of their own, from the enclave's CID. */
+/** Sends lines as init does: on a connection of their own, from the enclave's CID. */
 function report(text: string, port = REPORTS): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect({ host: `${network}.3`, port, localAddress: `${network}.${cid}` });
@@ -80,7 +80,7 @@ type Fault = 'secrets' | 'clock' | 'figures' | 'part' | 'closed' | 'uncaught' | 
 /** State of a task before it starts: this server starts it with the first `GET /source?SOURCE`. */
 const QUIET = { name: 'price', failures: 0, isOverdue: false };
 
-/** The server of an enclave: its key, its state and its figures. */
+/** Server of an enclave, with its key, its faults and its metrics. */
 class EnclaveServer {
   readonly #key = randomUUID();
   readonly #startedAt = Date.now() / 1000;
@@ -133,14 +133,14 @@ class EnclaveServer {
       const refusal = { event: 'request', time_ms: Date.now(), status: 503, code: 'OVERLOADED', ms: 1 };
       await report(Array<string>(FLOOD).fill(JSON.stringify(refusal)).join('\n'), EVENTS);
     }
-    // The enclave runs on, although nothing of it listens any more.
+    // This timer keeps the enclave running after both servers have closed.
     setInterval(() => {}, 60_000);
     if (fault === 'closed') for (const server of [this.#server, this.#figures]) server.close();
     return fault;
   }
 
   async #setSource(source: Source): Promise<string> {
-    // Only this call imports the module: an enclave must start fast.
+    // The module is imported only here, since an enclave must start fast.
     const { startPriceTask } = await import('./price_task.ts');
     this.#price ??= await startPriceTask((fields) => {
       void report(JSON.stringify({ event: 'task', time_ms: Date.now(), ...fields }), EVENTS);
@@ -149,7 +149,7 @@ class EnclaveServer {
     return source;
   }
 
-  /** Attests itself, and has its secrets once a message has arrived at the port for them. */
+  /** Answers attestations, and ends the fault once a message has arrived at the port for secrets. */
   async #awaitSecrets(): Promise<void> {
     const { attestImage } = await import('./attest_image.ts');
     const { rootPem, attest } = await attestImage(values['eif-path']);
@@ -185,14 +185,14 @@ class EnclaveServer {
   }
 }
 
-async function help(id: string): Promise<void> {
+async function runHelper(id: string): Promise<void> {
   await report('{"event":"boot"}');
   if (name === BROKEN) {
     await report('{"event":"end","reason":"the server ended"}');
     process.exit(1);
   }
   await new EnclaveServer().listen();
-  // Only this call imports the module, because the other calls must be fast.
+  // The modules are imported only here, since the other commands must be fast.
   const { measureImage } = await import('../../../src/cli/image/eif/measure.ts');
   const { readEif } = await import('../../../src/cli/image/eif/read.ts');
   const { pcr0 } = measureImage(readEif(readFileSync(values['eif-path'])));
@@ -211,7 +211,7 @@ async function help(id: string): Promise<void> {
 async function start(): Promise<void> {
   // Opens the driver, as nitro-cli does.
   closeSync(openSync('/dev/nitro_enclaves', 'r+'));
-  if (enclaves().some(({ EnclaveCID }) => EnclaveCID === cid)) fail('E33');
+  if (listEnclaves().some(({ EnclaveCID }) => EnclaveCID === cid)) fail('E33');
   const id = `i-1-enc${randomUUID().slice(0, 8)}`;
   const args = process.argv.slice(1);
   const helper = spawn(process.execPath, [...args, '--helper', id], { detached: true, stdio: 'ignore' });
@@ -221,22 +221,22 @@ async function start(): Promise<void> {
   });
   while (!existsSync(`${FOLDER}/${id}`)) {
     if (hasEnded) fail('E36');
-    await new Promise((done) => setTimeout(done, 20));
+    await new Promise((resolve) => setTimeout(resolve, 20));
   }
   process.stdout.write(readFileSync(`${FOLDER}/${id}`));
   process.exit(0);
 }
 
 function terminate(): void {
-  const enclave = enclaves().find(({ EnclaveID }) => EnclaveID === values['enclave-id']);
+  const enclave = listEnclaves().find(({ EnclaveID }) => EnclaveID === values['enclave-id']);
   if (!enclave) fail('E08');
   process.kill(enclave.ProcessID, 'SIGKILL');
   rmSync(`${FOLDER}/${enclave.EnclaveID}`);
   process.stdout.write('{}');
 }
 
-if (values.helper !== undefined) await help(values.helper);
-else if (command === 'describe-enclaves') process.stdout.write(JSON.stringify(enclaves()));
+if (values.helper !== undefined) await runHelper(values.helper);
+else if (command === 'describe-enclaves') process.stdout.write(JSON.stringify(listEnclaves()));
 else if (command === 'run-enclave') await start();
 else if (command === 'terminate-enclave') terminate();
 else fail('E14');

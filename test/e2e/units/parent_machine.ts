@@ -1,4 +1,4 @@
-/** A machine that is a parent instance: with fakes of nitro-cli and of vsock, and the commands of hosts. */
+/** Machine that is a parent instance, with fakes of nitro-cli and of vsock, and the commands of hosts. */
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -47,7 +47,7 @@ export class ParentMachine extends Machine {
     }
   }
 
-  /** Creates an image in a folder of its own, as the build leaves it there. */
+  /** Creates a folder with an image, and with the registers and the relay that a build puts beside it. */
   build(folder: string, manifest = NO_SECRETS, serverEnv = ''): { eif: string; pcr0: string } {
     const dir = this.path(`var/tmp/${folder}`);
     mkdirSync(dir);
@@ -58,9 +58,9 @@ export class ParentMachine extends Machine {
     return { eif: `/var/tmp/${folder}/nitro.eif`, pcr0: registers.pcr0 };
   }
 
-  /** Installs an enclave's units. The fake of vsock has its ports at other addresses of loopback. */
-  install(name: string, eif: string, port: number, ...more: string[]): Output {
-    const options = ['--eif', eif, '--address', '127.0.0.1', '--port', String(port), ...more];
+  /** Installs an enclave's units. The fake of vsock uses other loopback addresses than 127.0.0.1. */
+  install(name: string, eif: string, port: number, ...furtherOptions: string[]): Output {
+    const options = ['--eif', eif, '--address', '127.0.0.1', '--port', String(port), ...furtherOptions];
     return this.run(...PROGRAM, 'host', 'install', name, ...options);
   }
 
@@ -78,13 +78,13 @@ export class ParentMachine extends Machine {
     return this.run('journalctl', ...options).stdout;
   }
 
-  /** Returns what answers at a path of a port, or an empty text while nobody does. */
+  /** Returns the answer at a path of a port, or an empty text if there is none. */
   get(port: number, path = ''): string {
     return this.run('curl', '--silent', `http://127.0.0.1:${port}/${path}`).stdout;
   }
 
   /** Waits for the key of the enclave behind a port, which each start replaces. */
-  async answering(port: number, isNew: (key: string) => boolean = () => true): Promise<string> {
+  async waitForKey(port: number, isNew: (key: string) => boolean = () => true): Promise<string> {
     let key = '';
     await until(`port ${port} answers`, () => {
       key = this.get(port);

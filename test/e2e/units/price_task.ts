@@ -1,6 +1,6 @@
 /**
- * A task of an application, for a fake of an enclave. The server's own scheduler runs it; each second, it
- * reads a price from a source that can fail.
+ * Task of an application, for a fake enclave. The server's own scheduler runs it. Each second, it reads a
+ * price from a source that can fail.
  */
 import * as v from 'valibot';
 import { errorClass, getJson, task } from '../../../src/server/index.ts';
@@ -10,7 +10,7 @@ import { createLog } from '../../../src/service/log.ts';
 import { createUpstreams } from '../../../src/service/upstream.ts';
 import { listenOnLoopback } from '../../../src/testing/fakes.ts';
 
-/** State of the source; with `hangs`, runs neither end nor heed the end of their time. */
+/** State of the source. With `hangs`, a run does not end, even after its time limit. */
 export type Source = 'answers' | 'fails' | 'hangs';
 
 const HOST = 'prices.example';

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fakeGenerator } from '../../src/prover/backend/support.ts';
 import { fakeWorker, LOADS, PROVES } from '../../src/prover/fake_worker.ts';
 import { createSimulatedKey } from '../../src/prover/frontend/simulator.ts';
-import { until, whyNot } from './machine.ts';
+import { findObstacle, until } from './machine.ts';
 import { ParentMachine, PROGRAM } from './parent_machine.ts';
 import { installUnit, Walk } from './walk.ts';
 
@@ -17,7 +17,7 @@ const FRONTEND = 'sui-enclave-prover-frontend';
 const HAPROXY = '/usr/sbin/haproxy';
 const FOLDER = '/var/lib/prover';
 const ZKEY = `${FOLDER}/k.zkey`;
-/** Ports of the front end, the backend, and their figures. */
+/** Ports of the front end and the backend, and of the metrics of both and of HAProxy. */
 const PORTS = { frontend: 8181, backend: 8182, frontendFigures: 9113, backendFigures: 9114, haproxy: 8405 };
 
 let machine: ParentMachine;
@@ -48,7 +48,11 @@ function installBackend(): void {
   installUnit(machine, `deploy/systemd/${BACKEND}.service`);
 }
 
-/** @param key settings of the verifying key. Default: that of mainnet, of which the backend has no key */
+/**
+ * Writes the front end's settings.
+ *
+ * @param key settings of the verifying key. By default, it is mainnet's, whose proving key the backend lacks
+ */
 function writeFrontendSettings(key: object = {}): void {
   const env = {
     PROVER_URI: `http://127.0.0.1:${PORTS.backend}/input`,
@@ -68,7 +72,7 @@ function requestProof(): string {
   return machine.run(PROGRAM[0], '-e', program).stdout.trim();
 }
 
-describe.skipIf(whyNot() !== undefined)('the runbooks of the prover', () => {
+describe.skipIf(findObstacle() !== undefined)('the runbooks of the prover', () => {
   beforeAll(async () => {
     machine = new ParentMachine();
     const ports = {
@@ -84,14 +88,14 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of the prover', () => {
   test('ProverBackendDown: restart the backend after the key is in its place again', async () => {
     installBackend();
     machine.mustRun('systemctl', 'start', BACKEND);
-    await walk.clears('ProverBackendDown');
+    await walk.awaitClear('ProverBackendDown');
     machine.mustRun('mv', ZKEY, `${ZKEY}.away`);
     machine.mustRun('systemctl', 'kill', '--kill-who=main', '--signal=KILL', BACKEND);
-    await walk.fires('ProverBackendDown');
+    await walk.awaitFiring('ProverBackendDown');
     await until('the log has the reason', () => /ZKEY/.test(walk.runBlock('ProverBackendDown', 0)));
     machine.mustRun('mv', `${ZKEY}.away`, ZKEY);
     walk.runBlock('ProverBackendDown', 1);
-    await walk.clears('ProverBackendDown');
+    await walk.awaitClear('ProverBackendDown');
   });
 
   test('ProverNotReady: start the front end that has ended', async () => {
@@ -100,19 +104,19 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of the prover', () => {
     writeFrontendSettings({ VERIFYING_KEY: `${FOLDER}/vkey.json`, ALLOW_INSECURE_DEV_KEY: 1 });
     installUnit(machine, `deploy/systemd/${FRONTEND}.service`);
     machine.mustRun('systemctl', 'start', FRONTEND);
-    await walk.clears('ProverNotReady');
+    await walk.awaitClear('ProverNotReady');
     machine.mustRun('systemctl', 'stop', FRONTEND);
     expect(walk.isFiring('ProverNotReady')).toBe(true);
     expect(walk.runBlock('ProverNotReady', 0)).toMatch(/"msg":"listening"/);
-    await walk.clears('ProverNotReady');
+    await walk.awaitClear('ProverNotReady');
   });
 
   test('ProverNotReady: start the backend that does not answer', async () => {
     machine.mustRun('systemctl', 'stop', BACKEND);
-    await walk.fires('ProverNotReady');
+    await walk.awaitFiring('ProverNotReady');
     expect(machine.get(PORTS.frontend, 'readyz')).toMatch(/the backend does not answer/);
     walk.runBlock('ProverBackendDown', 1);
-    await walk.clears('ProverNotReady');
+    await walk.awaitClear('ProverNotReady');
   });
 
   test('ProverNotReady, ProverRefusing: give the front end the key of the backend', async () => {
@@ -121,28 +125,28 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of the prover', () => {
     writeFrontendSettings();
     machine.mustRun('systemctl', 'restart', FRONTEND);
     await until('the front end runs', () => machine.get(PORTS.frontendFigures, 'metrics') !== '');
-    await walk.fires('ProverNotReady');
+    await walk.awaitFiring('ProverNotReady');
     walk.isFiring('ProverRefusing');
-    await until('the front end knows it', () => requestProof() === 'PROVER_WRONG_NETWORK');
+    await until('the front end refuses requests', () => requestProof() === 'PROVER_WRONG_NETWORK');
     expect(alerts.map((alert) => walk.isFiring(alert))).toEqual([true, true]);
     expect(walk.runBlock('ProverRefusing', 0)).toMatch(/DEVELOPMENT KEY/);
     expect(machine.get(PORTS.frontend, 'readyz')).toMatch(/"code":"PROVER_WRONG_NETWORK"/);
     machine.write('etc/sui-enclave/prover-frontend.env', settings);
     walk.runBlock('ProverNotReady', 0);
-    await walk.clears('ProverNotReady');
+    await walk.awaitClear('ProverNotReady');
     walk.isFiring('ProverRefusing');
     expect(requestProof()).toBe('PROVER_TOKEN');
     expect(alerts.map((alert) => walk.isFiring(alert))).toEqual([false, false]);
   });
 
-  test('ProverEngineRestarts: find the fault of each end of the engine', async () => {
+  test('ProverEngineRestarts: find why the engine ended each time', async () => {
     walk.isFiring('ProverEngineRestarts');
     const restarts = () =>
       Number(/engine_restarts_total (\d+)/.exec(machine.get(PORTS.backendFigures, 'metrics'))?.[1]);
     for (let count = 1; count <= 3; count += 1) {
       machine.mustRun('pkill', '--signal', 'KILL', '--full', `${FOLDER}/engine`);
       await until('another engine runs', () => restarts() === count);
-      await walk.clears('ProverBackendDown');
+      await walk.awaitClear('ProverBackendDown');
     }
     expect(walk.isFiring('ProverEngineRestarts')).toBe(true);
     const log = walk.runBlock('ProverEngineRestarts', 0);
@@ -162,10 +166,10 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of the prover', () => {
     const config = '/opt/sui-enclave/deploy/haproxy.cfg';
     machine.mustRun('systemd-run', '--quiet', '--unit=balancer', ...set, HAPROXY, '-db', '-f', config);
     await until('HAProxy has figures', () => machine.get(PORTS.haproxy, 'metrics') !== '');
-    await walk.clears('ProverNoBackend');
+    await walk.awaitClear('ProverNoBackend');
     machine.mustRun('systemctl', 'stop', BACKEND);
-    await walk.fires('ProverNoBackend');
+    await walk.awaitFiring('ProverNoBackend');
     walk.runBlock('ProverNoBackend', 0);
-    await walk.clears('ProverNoBackend');
+    await walk.awaitClear('ProverNoBackend');
   });
 });

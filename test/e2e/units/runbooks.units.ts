@@ -1,12 +1,12 @@
 /**
  * Walks through the runbooks of deploy/observe/RUNBOOKS.md: causes the condition of each alert, runs the
- * commands of its page, and sees the condition clear.
+ * commands of its runbook, and checks that the condition clears.
  */
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { until, whyNot } from './machine.ts';
+import { findObstacle, until } from './machine.ts';
 import { ParentMachine, PROGRAM, VSOCK_NET } from './parent_machine.ts';
 import { installUnit, Walk } from './walk.ts';
 
@@ -35,7 +35,7 @@ function installKeeper(): void {
   installUnit(machine, 'src/cli/keeper/sui-enclave-keep.service');
 }
 
-/** Installs the watcher as its page says, with figures. */
+/** Installs the watcher as its page says, with metrics. */
 function installWatcher(): void {
   const pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' });
   machine.write('etc/sui-enclave/provision.env', 'ENCLAVE_URL=http://127.0.0.1:3000\n');
@@ -45,7 +45,7 @@ function installWatcher(): void {
   installUnit(machine, 'src/cli/provision/sui-enclave-provision.service', ' --watch --metrics-port 9111');
 }
 
-describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
+describe.skipIf(findObstacle() !== undefined)('the runbooks of a host', () => {
   beforeAll(async () => {
     machine = new ParentMachine();
     walk = new Walk(machine, { keeper: 9112, provision: 9111, relay: 9110, enclave: 9101 }, { NAME: 'blue' });
@@ -56,12 +56,12 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
     image = machine.build('image', 'endpoints: []\nsecrets: [API_KEY]\n', 'METRICS_PORT=9100\n').eif;
     const options = ['--metrics-port', '9101', '--secrets', '/var/tmp/secrets.json', '--start'];
     expect(machine.install('blue', image, 3000, ...options)).toMatchObject({ status: 0, stderr: '' });
-    await machine.answering(3000);
+    await machine.waitForKey(3000);
     await until('its ports are open', isExposed);
   });
   afterAll(() => machine.close());
 
-  test('find no fault on a host without one', () => {
+  test('find no fault on a healthy host', () => {
     const { status, stdout } = machine.run(...PROGRAM, 'host_status', '--json');
     expect([status, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ ok: true, faults: [] })]);
     const [blue] = JSON.parse(stdout).enclaves;
@@ -75,7 +75,7 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
     expect(Math.abs(Date.parse(blue.unit.since) - Date.now())).toBeLessThan(120_000);
   });
 
-  /** Kills the process that watches the enclave, which systemd does not start again. */
+  /** Kills the process that watches the enclave. The unit's `Restart=no` keeps systemd from restarting it. */
   async function loseWatcher(): Promise<void> {
     machine.mustRun('systemctl', 'kill', '--kill-who=main', '--signal=KILL', UNIT);
     await until('the unit has failed', () => machine.isActive(UNIT) === 'failed');
@@ -92,7 +92,7 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
     expect([walk.isFiring('EnclaveSilent'), machine.get(3000)]).toEqual([false, key]);
   });
 
-  test('EnclaveSilent: start the unit of an enclave that was stopped, even after its process', async () => {
+  test('EnclaveSilent: start the unit that was stopped after its process had ended', async () => {
     await loseWatcher();
     machine.mustRun('rm', `/etc/systemd/system/${UNIT}.d/once.conf`);
     machine.mustRun('systemctl', 'daemon-reload');
@@ -101,7 +101,7 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
     expect(walk.isFiring('EnclaveSilent')).toBe(true);
     expect(walk.runBlock('EnclaveSilent', 0)).toMatch(/^ {2}ENCLAVE_(STOPPED|FAILED): /m);
     walk.runBlock('EnclaveSilent', 1);
-    await walk.clears('EnclaveSilent');
+    await walk.awaitClear('EnclaveSilent');
     await until('its ports are open', isExposed);
   });
 
@@ -110,10 +110,10 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
     const conf = machine.path('var/lib/sui-enclave/relay/blue.conf');
     writeFileSync(conf, readFileSync(conf, 'utf8').replace(/^listen .*9101.*\n/m, ''));
     machine.mustRun('systemctl', 'reload', 'sui-enclave-relay.service');
-    await walk.fires('EnclaveSilent');
+    await walk.awaitFiring('EnclaveSilent');
     expect(walk.runBlock('EnclaveSilent', 0)).toMatch(/^ {2}PORT_CLOSED: /m);
     walk.runBlock('EnclaveSilent', 2);
-    await walk.clears('EnclaveSilent');
+    await walk.awaitClear('EnclaveSilent');
     expect(machine.get(3000)).toBe(key);
   });
 
@@ -123,11 +123,11 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
     expect([walk.isFiring('RelayDown'), machine.get(3000)]).toEqual([true, '']);
     expect(walk.runBlock('EnclaveSilent', 0)).toMatch(/^BAD host\n {2}RELAY_DOWN: /);
     walk.runBlock('RelayDown', 0);
-    await walk.clears('RelayDown');
-    expect(await machine.answering(3000)).toBe(key);
+    await walk.awaitClear('RelayDown');
+    expect(await machine.waitForKey(3000)).toBe(key);
   });
 
-  test('EnclaveSecretsMissing: have the unit pass the secrets again, and keep the key', async () => {
+  test('EnclaveSecretsMissing: make the unit pass the secrets again, and keep the key', async () => {
     const settings = machine.path('etc/sui-enclave/blue/settings.env');
     const text = readFileSync(settings, 'utf8');
     writeFileSync(settings, text.replace(/^EXPOSE_OPTIONS=/m, '$&--root /run/nitro_enclaves/.root.pem '));
@@ -136,22 +136,22 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
     expect(walk.isFiring('EnclaveSecretsMissing')).toBe(true);
     expect(walk.runBlock('EnclaveSecretsMissing', 0)).toMatch(/^ {2}SECRETS_MISSING: .*: API_KEY$/m);
     expect(walk.runBlock('EnclaveSecretsMissing', 1)).toBe('');
-    await walk.clears('EnclaveSecretsMissing');
+    await walk.awaitClear('EnclaveSecretsMissing');
     expect(machine.get(3000)).toBe(key);
     writeFileSync(settings, text);
   });
 
-  test('EnclaveEnded: say why it ended; another one runs', async () => {
+  test('EnclaveEnded: find why the enclave ended, while its successor runs', async () => {
     walk.isFiring('EnclaveEnded');
     const key = machine.get(3000);
     const [pid = ''] = machine.mustRun('pgrep', '--full', 'run-enclave.*--enclave-name blue').split('\n');
     machine.mustRun('kill', '-9', pid);
-    await machine.answering(3000, (newKey) => newKey !== key);
+    await machine.waitForKey(3000, (newKey) => newKey !== key);
     await until('its ports are open', isExposed);
-    await walk.fires('EnclaveEnded');
+    await walk.awaitFiring('EnclaveEnded');
     expect(walk.runBlock('EnclaveEnded', 0)).toMatch(/has ended: it reported no reason[\s\S]*^ok {2}blue/m);
     expect(walk.isFiring('EnclaveEnded')).toBe(false);
-    // The way back to the former image changes nothing that runs.
+    // The rollback to the former image does not affect the running enclave.
     const before = machine.get(3000);
     expect(walk.runBlock('EnclaveEnded', 1, { IMAGE: image })).toMatch(/keeps its image and its key/);
     expect(machine.get(3000)).toBe(before);
@@ -167,15 +167,15 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
       /blue \{"event":"uncaught",.*"class":"TypeError","place":"main.js:1:2"\}$/m,
     );
     machine.get(3000, 'fault?flood');
-    await walk.fires('EnclaveEventsDropped');
+    await walk.awaitFiring('EnclaveEventsDropped');
     const log = walk.runBlock('EnclaveEventsDropped', 0);
     expect(log).toMatch(/^ok {2}blue/m);
     expect(log.match(/"code":"OVERLOADED"/g)?.length).toBeGreaterThan(90);
-    for (const alert of alerts) await walk.clears(alert);
+    for (const alert of alerts) await walk.awaitClear(alert);
     expect(machine.get(3000)).toBe(key);
   });
 
-  test('RelayUnknownEnclave: name an enclave that nobody installed, and end it', async () => {
+  test('RelayUnknownEnclave: find an enclave that nobody installed, and end it', async () => {
     walk.isFiring('RelayUnknownEnclave');
     const options = ['--enclave-name', 'stray', '--enclave-cid', '99', '--eif-path', image];
     const started = machine.mustRun('env', `VSOCK_NET=${VSOCK_NET}`, 'nitro-cli', 'run-enclave', ...options);
@@ -189,7 +189,7 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
     expect(walk.runBlock('RelayUnknownEnclave', 0)).not.toMatch(/stray/);
   });
 
-  test('KeeperSilent, ProvisionerSilent: start keeper and watcher again', async () => {
+  test('KeeperSilent, ProvisionerSilent: start the keeper and the watcher again', async () => {
     installKeeper();
     installWatcher();
     for (const [alert, unit] of [
@@ -197,11 +197,11 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
       ['ProvisionerSilent', 'sui-enclave-provision'],
     ] as const) {
       machine.mustRun('systemctl', 'start', unit);
-      await walk.clears(alert);
+      await walk.awaitClear(alert);
       machine.mustRun('systemctl', 'stop', unit);
       expect(walk.isFiring(alert)).toBe(true);
       walk.runBlock(alert, 0);
-      await walk.clears(alert);
+      await walk.awaitClear(alert);
     }
   });
 
@@ -209,12 +209,12 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
     const key = machine.get(3000);
     expect(walk.isFiring('EnclaveTaskFails')).toBe(false);
     expect(machine.get(3000, 'source?fails')).toBe('fails');
-    await walk.fires('EnclaveTaskFails');
+    await walk.awaitFiring('EnclaveTaskFails');
     const log = walk.runBlock('EnclaveTaskFails', 0);
     expect(log).toMatch(/^ {2}TASK_FAILS: .*the task price has failed in \d+ runs in a row$/m);
     expect(log).toMatch(/blue \{"event":"task",.*"outcome":"failed","code":"PRICE_UNAVAILABLE","ms":\d+\}$/m);
     machine.get(3000, 'source?answers');
-    await walk.clears('EnclaveTaskFails');
+    await walk.awaitClear('EnclaveTaskFails');
     expect(walk.runBlock('EnclaveTaskFails', 0)).toMatch(
       /^ok {2}blue\n[\s\S]*blue \{"event":"task",.*"outcome":"done","code":null,"ms":\d+\}$/m,
     );
@@ -224,30 +224,30 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
   test('EnclaveTaskFails: replace an enclave whose run does not end', async () => {
     const key = machine.get(3000);
     machine.get(3000, 'source?hangs');
-    await walk.fires('EnclaveTaskFails');
-    // An answer of the source helps no more.
+    await walk.awaitFiring('EnclaveTaskFails');
+    // From now on, an answer of the source does not help.
     machine.get(3000, 'source?answers');
     expect(walk.runBlock('EnclaveTaskFails', 0)).toMatch(
       /^ {2}TASK_FAILS: .*the task price has not ended, although its time is over$/m,
     );
     expect(walk.isFiring('EnclaveTaskFails')).toBe(true);
     walk.runBlock('Replace an enclave', 2);
-    await machine.answering(3000, (newKey) => newKey !== key);
+    await machine.waitForKey(3000, (newKey) => newKey !== key);
     await until('its ports are open', isExposed);
-    await walk.clears('EnclaveTaskFails');
+    await walk.awaitClear('EnclaveTaskFails');
   });
 
-  test('EnclaveClosed: replace the enclave in its place', async () => {
+  test('EnclaveClosed: replace the enclave under its name', async () => {
     const key = machine.get(3000);
     machine.get(3000, 'fault?closed');
-    // The relay notices it when a caller comes.
+    // The relay notices the closed port when a caller connects.
     expect([machine.get(3000), machine.get(9101)]).toEqual(['', '']);
-    await walk.fires('EnclaveClosed');
+    await walk.awaitFiring('EnclaveClosed');
     expect(walk.runBlock('EnclaveClosed', 0)).toMatch(/^ {2}SERVER_SILENT: /m);
     walk.runBlock('Replace an enclave', 2);
-    await machine.answering(3000, (newKey) => newKey !== key);
+    await machine.waitForKey(3000, (newKey) => newKey !== key);
     await until('its ports are open', isExposed);
-    await walk.clears('EnclaveClosed');
+    await walk.awaitClear('EnclaveClosed');
   });
 
   test('EnclaveClockUnconfirmed, EnclaveFiguresOld, EnclavePartEnded: replace the enclave without a gap', async () => {
@@ -257,7 +257,7 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
     expect(walk.runBlock('EnclaveClockUnconfirmed', 0)).toMatch(
       /^ {2}CLOCK_DOUBTFUL: [\s\S]*^ {2}parts +the inbound bridge was ended by signal 9$/m,
     );
-    // The other enclave opens its port beside the first one.
+    // The new enclave gets a port of its own while the old one runs.
     const names = {
       NEW: 'red',
       IMAGE: `${image} --metrics-port 9102 --secrets /var/tmp/secrets.json`,
@@ -266,7 +266,7 @@ describe.skipIf(whyNot() !== undefined)('the runbooks of a host', () => {
     const key = machine.get(3000);
     const installed = walk.runBlock('Replace an enclave', 0, names);
     expect(installed).toMatch(/^red is installed: PCR0 /m);
-    await machine.answering(3001);
+    await machine.waitForKey(3001);
     await until('its ports are open', () => isExposed('red'));
     expect(machine.get(3000)).toBe(key);
     walk.runBlock('Replace an enclave', 1);

@@ -1,7 +1,7 @@
-/** Prints why the units can't be tested here. A skipped test alone would print no reason. */
-import { whyNot } from './machine.ts';
+/** Prints why the units can't be tested here. A skipped test does not print its reason. */
+import { findObstacle } from './machine.ts';
 
 export function setup(): void {
-  const reason = whyNot();
+  const reason = findObstacle();
   if (reason !== undefined) process.stdout.write(`Skipped: make test-units (${reason})\n`);
 }

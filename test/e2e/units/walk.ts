@@ -1,6 +1,6 @@
 /**
- * Walks through a runbook of deploy/observe/RUNBOOKS.md in a machine: evaluates the alert's expression on
- * what the programs answer there, and runs the commands of the page.
+ * Walks through a runbook of deploy/observe/RUNBOOKS.md in a machine: evaluates the alert's expression on the
+ * metrics of the programs, and runs the runbook's commands.
  */
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
@@ -11,7 +11,10 @@ import { type ParentMachine, PROGRAM } from './parent_machine.ts';
 
 type Figures = ReadonlyMap<string, number>;
 
-/** A selector of an expression: job or name, and a matcher of the label `code`, `kind` or `proxy`. */
+/**
+ * Selector of an expression: a name, with a matcher of the label `job`, `code`, `kind` or `proxy` if it has
+ * one.
+ */
 const SELECTOR = String.raw`(\w+)(?:\{(job|code|kind|proxy)(=|!=|=~|!~)"([^"]+)"\})?`;
 const COMPARISON = /^(?:sum by \(\w+\) \((.+)\)|(.+)) (==|>=|>|<) (\d+|0\.1 \* \((\w+) \+ (\w+)\))$/;
 /** Comparisons of PromQL that the rules use, by operator. */
@@ -21,7 +24,7 @@ const COMPARE = {
   '>': (value: number, limit: number) => value > limit,
   '<': (value: number, limit: number) => value < limit,
 } as const;
-/** A share of counts, which the rates of two selectors give. */
+/** Expression that compares a share with a bound. The share is the quotient of two sums of rates. */
 const SHARE = new RegExp(
   String.raw`^sum by \(\w+\) \(rate\(${SELECTOR}\[\w+\]\)\) / sum by \(\w+\) \(rate\((\w+)\[\w+\]\)\) > (0\.\d+)$`,
 );
@@ -31,14 +34,14 @@ const OPERAND = new RegExp(
 
 export class Walk {
   readonly #machine: ParentMachine;
-  /** Ports of the figures, by the first word of a job or of a figure's name. */
+  /** Ports of the metrics, by a part of the job's or the metric's name. */
   readonly ports: Record<string, number>;
-  /** Words of the page that stand for names, and their names in the machine. */
+  /** Names in the machine, by their placeholders in the page. */
   readonly #names: Readonly<Record<string, string>>;
   /** Variables of the commands, such as the key of an admin. */
   readonly #env: Readonly<Record<string, string>>;
-  /** Figures of the last look, by name and labels. */
-  #earlier = new Map<string, number>();
+  /** Values that earlier evaluations read, by name and labels. */
+  #earlierValues = new Map<string, number>();
 
   constructor(
     machine: ParentMachine,
@@ -52,23 +55,23 @@ export class Walk {
     this.#names = names;
   }
 
-  /** Returns whether one side of an alert's expression holds. */
+  /** Evaluates an alert's expression once. @returns whether one of its alternatives holds */
   isFiring(alert: string): boolean {
     const expressions = RULES.find((rule) => rule.alert === alert)?.expr.split(' or ') ?? [];
     expect(expressions.length).toBeGreaterThan(0);
     return expressions.some((expression) => this.#holds(expression));
   }
 
-  clears = (alert: string) => until(`${alert} clears`, () => !this.isFiring(alert));
-  fires = (alert: string) => until(`${alert} fires`, () => this.isFiring(alert));
+  awaitClear = (alert: string) => until(`${alert} clears`, () => !this.isFiring(alert));
+  awaitFiring = (alert: string) => until(`${alert} fires`, () => this.isFiring(alert));
 
-  /** Returns whether an expression holds. It knows the forms of the alerts that are walked through. */
+  /** Returns whether an expression holds. It supports the forms of the alerts that the walks cover. */
   #holds(expression: string): boolean {
     if (SHARE.test(expression)) return this.#isShareBeyond(expression);
     const [, summed, single, operator, bound = '', ...sum] = COMPARISON.exec(expression) ?? [];
     const [, isAge, name = '', label, matcher, pattern = ''] = OPERAND.exec(summed ?? single ?? '') ?? [];
     expect(name, expression).not.toBe('');
-    const figures = this.#scrape(this.#portOf(label === 'job' ? pattern : name));
+    const figures = this.#scrape(this.#findPort(label === 'job' ? pattern : name));
     const isBeyond = (value: number, series: string) => {
       const limit = bound.startsWith('0.1') ? 0.1 * addFigures(figures, sum, series) : Number(bound);
       return COMPARE[operator as keyof typeof COMPARE](value, limit);
@@ -86,37 +89,37 @@ export class Walk {
         isAge
           ? Date.now() / 1000 - value
           : isDifference
-            ? value - (this.#earlier.get(series) ?? value)
+            ? value - (this.#earlierValues.get(series) ?? value)
             : value,
         series,
       ),
     );
     // Another side of the expression may compare other series of the same name.
-    this.#earlier = new Map([...this.#earlier, ...matching]);
+    this.#earlierValues = new Map([...this.#earlierValues, ...matching]);
     return results.some(Boolean);
   }
 
-  /** Returns whether the share among what was counted since the last look is beyond its bound. */
+  /** Returns whether the share among the counts since the last evaluation exceeds its bound. */
   #isShareBeyond(expression: string): boolean {
     const [, name = '', label = '', matcher, pattern = '', total = '', bound] = SHARE.exec(expression) ?? [];
-    const figures = this.#scrape(this.#portOf(name)) ?? new Map<string, number>();
+    const figures = this.#scrape(this.#findPort(name)) ?? new Map<string, number>();
     const counts = [...figures].filter(([series]) => series.replace(/\{.*/, '') === total);
     expect([name, counts.length > 0], expression).toEqual([total, true]);
     const grown = counts.map(
-      ([series, value]) => [series, value - (this.#earlier.get(series) ?? value)] as const,
+      ([series, value]) => [series, value - (this.#earlierValues.get(series) ?? value)] as const,
     );
-    this.#earlier = new Map([...this.#earlier, ...counts]);
+    this.#earlierValues = new Map([...this.#earlierValues, ...counts]);
     const add = (all: typeof grown) => all.reduce((sum, [, count]) => sum + count, 0);
     const matching = grown.filter(([series]) => matches(series, label, matcher, pattern));
     return add(matching) / add(grown) > Number(bound);
   }
 
-  #portOf(name: string): number {
+  #findPort(name: string): number {
     const word = Object.keys(this.ports).find((part) => name.includes(part)) ?? 'enclave';
     return this.ports[word] ?? 0;
   }
 
-  /** Returns the figures at a port; undefined if they can't be read, for which Prometheus notes `up` as 0. */
+  /** Returns the metrics at a port, or undefined if they can't be read. Prometheus then records `up` as 0. */
   #scrape(port: number): Figures | undefined {
     const text = this.#machine.get(port, 'metrics');
     if (text === '') return undefined;
@@ -124,7 +127,7 @@ export class Walk {
     return new Map(lines.map(([, series = '', value]) => [series, Number(value)]));
   }
 
-  /** Runs a block of a runbook's page. @returns its output */
+  /** Runs a block of commands of a runbook. @returns their output */
   runBlock(heading: string, index: number, names: Readonly<Record<string, string>> = {}): string {
     const { blocks } = readRunbook(heading);
     const lines = blocks[index] ?? [];
@@ -132,11 +135,11 @@ export class Walk {
     const words: Readonly<Record<string, string>> = { ...this.#names, ...names };
     return lines
       .map((line) => {
-        const named = line.replace(
+        const commandLine = line.replace(
           /\b(?:NAME|NEW|IMAGE|PORT|ID|URL|NETWORK)\b/g,
           (word) => words[word] ?? word,
         );
-        const program = named.replace('npx --offline sui-enclave', PROGRAM.join(' '));
+        const program = commandLine.replace('npx --offline sui-enclave', PROGRAM.join(' '));
         const variables = Object.entries(this.#env).map(([name, value]) => `${name}=${value}`);
         const { stdout, stderr } = this.#machine.run('env', ...variables, 'sh', '-c', program);
         return stdout + stderr;
@@ -145,7 +148,9 @@ export class Walk {
   }
 }
 
-/** Returns the sum of figures with the labels of a series; 0 while none can be read. */
+/**
+ * Returns the sum of the named metrics that have the labels of a series, or 0 if no metrics could be read.
+ */
 function addFigures(
   figures: Figures | undefined,
   names: readonly (string | undefined)[],
@@ -163,7 +168,11 @@ function matches(series: string, label: string, matcher: string | undefined, pat
   return new RegExp(`^(?:${pattern})$`).test(value) !== (matcher?.startsWith('!') === true);
 }
 
-/** Installs a unit of this repository, whose command ends with other options than `--watch`. */
+/**
+ * Installs a unit of this repository.
+ *
+ * @param watch options in place of a `--watch` at the end of its command
+ */
 export function installUnit(machine: ParentMachine, path: string, watch = ' --watch'): void {
   const text = readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
   machine.write(`etc/systemd/system/${basename(path)}`, text.replace(/ --watch$/m, watch));

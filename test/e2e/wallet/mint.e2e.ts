@@ -1,6 +1,6 @@
 /**
- * Mints an object from an enclave's answer, under an address of zkLogin: the wallet's page, with the
- * addresses of a chain and an enclave in its settings.
+ * Mints an object from an enclave's answer, under a zkLogin address. The settings of the wallet's page have
+ * the addresses of a chain and an enclave.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -44,8 +44,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Starts the services. @param prover undefined for a fake */
-async function open(prover: Artifacts | undefined): Promise<Page> {
+/** Starts the services, and logs in to the wallet's page. @param prover undefined for a fake */
+async function openWallet(prover: Artifacts | undefined): Promise<Page> {
   const services = await startWalletServices({
     log: createLog('silent'),
     seed: 'ab'.repeat(32),
@@ -62,8 +62,8 @@ async function open(prover: Artifacts | undefined): Promise<Page> {
   return page;
 }
 
-test('an enclave that nobody has registered is reported by its code, and nothing can be minted', async () => {
-  const page = await open(undefined);
+test('the page reports an unregistered enclave by the code of the error, and does not offer to mint', async () => {
+  const page = await openWallet(undefined);
   await button(page, 'Ask').click();
   await problem(page).waitFor();
   expect(await readFailure(page)).toMatch(/^CLIENT_NOT_REGISTERED /);
@@ -71,10 +71,10 @@ test('an enclave that nobody has registered is reported by its code, and nothing
   await inspect(page, 'wallet-not-registered');
 });
 
-/** Uses the real prover where it is built: CI runs this after make test-prover, which builds it. */
+/** Uses the real prover if it is built. CI runs this test after make test-prover, which builds it. */
 test('the answer of a registered enclave becomes an object of the user', { timeout: 120_000 }, async () => {
   await admin('register_enclave', enclave.url, '--root', join(folder, 'dev-root.pem'));
-  const page = await open(builtProver('small'));
+  const page = await openWallet(builtProver('small'));
   await button(page, 'Ask').click();
   const mint = button(page, 'Mint it');
   await mint.waitFor();

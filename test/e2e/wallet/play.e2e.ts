@@ -37,15 +37,15 @@ let firstPort: number;
 let deployments: string;
 
 /**
- * Returns the first of several consecutive free ports, below those that the system gives to other programs
- * meanwhile.
+ * Returns the first of several consecutive free ports. They are below the range from which the system assigns
+ * ports to other programs.
  */
 async function findFreePorts(): Promise<number> {
   const first = 20_000 + PORTS * Math.floor(800 * Math.random());
   const servers = Array.from({ length: PORTS }, (_, n) => createServer().listen(first + n, '127.0.0.1'));
-  const tried = await Promise.allSettled(servers.map((server) => once(server, 'listening')));
+  const attempts = await Promise.allSettled(servers.map((server) => once(server, 'listening')));
   await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return tried.every(({ status }) => status === 'fulfilled') ? first : await findFreePorts();
+  return attempts.every(({ status }) => status === 'fulfilled') ? first : await findFreePorts();
 }
 
 /** Returns the address of a part, from a line of its own or from a row of the banner. */
@@ -62,7 +62,7 @@ async function startPlay(): Promise<void> {
   await vi.waitFor(() => expect(output).toContain('Ctrl-C ends it'), 280_000);
 }
 
-/** Presses a key in the terminal, and waits for the output. */
+/** Presses a key in the terminal, and waits until the terminal prints the line. */
 async function press(key: string, line: string): Promise<void> {
   const before = output.length;
   play.stdin?.write(key);
@@ -85,7 +85,7 @@ afterAll(async () => {
   rmSync(deployments, { recursive: true });
 });
 
-/** Kills the command itself. The terminal's program then ends too. */
+/** Kills `make play` itself. The program that provides its terminal then ends too. */
 function killPlay(): void {
   spawnSync('pkill', ['-KILL', '-P', String(play.pid)]);
 }
@@ -104,7 +104,7 @@ async function logIn(window: Page): Promise<void> {
   await window.click('button[type=submit]');
 }
 
-/** Connects by the page's own wallet, in the window that the wallet opens. */
+/** Connects with the page's own wallet, in the window that the wallet opens. */
 async function connectDapp(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Connect' }).click();
   const opened = page.waitForEvent('popup');
@@ -113,7 +113,7 @@ async function connectDapp(page: Page): Promise<void> {
   await page.getByText(/^0x\S+ gets the object/).waitFor();
 }
 
-test('a user of the dapp logs in, and mints what an enclave has signed, by a proof of this login', async () => {
+test('a user of the dapp logs in, and mints a signed reading with the proof of this login', async () => {
   const page = await open(url('Dapp'));
   await page.getByText(/^Registers \w{8}… match$/).waitFor();
   await page.getByRole('button', { name: 'Ask the enclave' }).click();
@@ -148,7 +148,7 @@ test('a user of the dapp logs in, and mints what an enclave has signed, by a pro
   expect(output.includes('DEVELOPMENT KEY')).toBe(builtProver('small') !== undefined);
 });
 
-test('a user who closes the window of a login has cancelled it, and the page says so', async () => {
+test('the page reports a login as canceled after the user has closed its window', async () => {
   const page = await open(url('Dapp'));
   await page.getByRole('button', { name: 'Connect' }).click();
   const opened = page.waitForEvent('popup');
@@ -159,7 +159,7 @@ test('a user who closes the window of a login has cancelled it, and the page say
   await page.getByText('You canceled the request').waitFor();
 });
 
-test('a session that expires is reported without a click', async () => {
+test('the page reports that a session has expired, without a click', async () => {
   const page = await open(url('Dapp'));
   await connectDapp(page);
   const systemState = GrpcTypes.SystemState.create({ epoch: 1_000_000n, epochStartTimestampMs: 1n });
@@ -208,19 +208,19 @@ test("dapp-kit's list of wallets is not clipped on a narrow screen", async () =>
 });
 
 /**
- * Has the page's own wallet sign messages, as any script of the page can.
+ * Asks the page's own wallet to sign messages, as any script of the page can.
  *
  * @returns a function that returns the number of signatures so far
  */
 async function askToSign(page: Page, texts: readonly string[]): Promise<() => Promise<number>> {
   await page.evaluate((texts) => {
-    interface Registered {
+    interface RegisteredWallet {
       readonly name: string;
       readonly accounts: readonly unknown[];
-      readonly features: Record<string, { signPersonalMessage(input: object): Promise<unknown> }>;
+      readonly features: Record<string, { signPersonalMessage(request: object): Promise<unknown> }>;
     }
-    const wallets: Registered[] = [];
-    const register = (...all: Registered[]) => wallets.push(...all);
+    const wallets: RegisteredWallet[] = [];
+    const register = (...all: RegisteredWallet[]) => wallets.push(...all);
     window.dispatchEvent(new CustomEvent('wallet-standard:app-ready', { detail: { register } }));
     const wallet = wallets.find(({ accounts }) => accounts.length > 0);
     const signed: string[] = [];
@@ -237,8 +237,8 @@ async function askToSign(page: Page, texts: readonly string[]): Promise<() => Pr
 }
 
 /**
- * Reads the open dialog: its message, the place of the click, and the element with the focus. The wallet
- * prepares several calls at once, so their questions come in any order.
+ * Returns the open dialog, its button that signs, the middle of that button, and the text of the focused
+ * element. The wallet prepares several calls at once, so their dialogs open in any order.
  */
 async function readQuestion(page: Page) {
   const open = page.getByRole('dialog', { name: 'Sign this message?' });
@@ -252,8 +252,8 @@ async function readQuestion(page: Page) {
 }
 
 /**
- * Moves the clock until the wallet's own pause is over, but not beyond the half second in which a question
- * accepts no answer.
+ * Moves the clock until the wallet's pause is over and its next question opens. The clock stays within the
+ * half second in which the question does not accept an answer.
  */
 async function readNextQuestion(page: Page) {
   const dialog = page.getByRole('dialog', { name: 'Sign this message?' });
@@ -265,7 +265,7 @@ async function readNextQuestion(page: Page) {
   return await readQuestion(page);
 }
 
-test('neither clicks in one place nor a key held down answer a question that nobody has read', async () => {
+test('a question that has just opened ignores further clicks in the same place and a key that is held down', async () => {
   const page = await open(url('Dapp'));
   await connectDapp(page);
   // The page's timers stand still until the test moves them.
@@ -304,7 +304,7 @@ test('neither clicks in one place nor a key held down answer a question that nob
   expect(await signed()).toBe(1);
 });
 
-test('the console shows both enclaves as registered, and the wallet has the address of an enclave', async () => {
+test('the ledger lists the minted object, the console opens, and the wallet can ask the enclave', async () => {
   const console = await open(url('Ledger'));
   await console.click('text=List the ledger');
   await console.getByText('TemperatureNFT').first().waitFor();
@@ -316,7 +316,9 @@ test('the console shows both enclaves as registered, and the wallet has the addr
   await expect.poll(() => wallet.getByRole('button', { name: 'Ask' }).isEnabled()).toBe(true);
 });
 
-/** Asks the enclave, and reads the states of the four steps once the answer, or its refusal, is shown. */
+/**
+ * Asks the enclave, and returns the states of the four steps once the page shows the answer or its refusal.
+ */
 async function readSteps(page: Page): Promise<string[]> {
   const ask = page.getByRole('button', { name: 'Ask the enclave' });
   const refusal = page.getByRole('alert').filter({ hasText: 'What answers is not the enclave' }).first();
@@ -338,7 +340,7 @@ test.each([
   ['Changed answer', ['checked', 'checked', 'wrong', 'missing'], 'no attested key signed these values'],
   ['Another image', ['wrong', 'missing', 'missing', 'missing'], 'the registers are those of another image'],
   ['Unregistered key', ['checked', 'checked', 'checked', 'wrong'], 'the key is not registered'],
-])('%s: the page says who refused it, and shows no green tick', async (name, steps, refusal) => {
+])('%s: the page explains the refusal, and shows no green tick', async (name, steps, refusal) => {
   const page = await open(url('Dapp'));
   expect(await readSteps(page)).toEqual(HONEST);
   await page.getByRole('link', { name }).click();
@@ -358,7 +360,7 @@ test.each([
   }
 });
 
-/** Mints the reading that the page shows, and confirms. */
+/** Mints the reading that the page shows, and confirms it if the page asks. */
 async function mintReading(page: Page): Promise<void> {
   await page.getByRole('button', { name: /^Mint / }).click();
   const question = page.getByRole('dialog', { name: 'Sign this transaction?' });
@@ -406,7 +408,7 @@ test('keys of the terminal restart an enclave, change the config, and repair bot
   await press('m', 'Mended');
 }, 300_000);
 
-test('the commands find everything in the deployment file, and its other entries are kept', () => {
+test('the printed status command finds its ids in the deployment file, and play keeps other entries of the file', () => {
   const { applications, chain } = JSON.parse(readFileSync(join(deployments, 'localnet.json'), 'utf8'));
   expect(chain).toBe('0badc0de');
   expect(applications.elsewhere).toEqual(ELSEWHERE);
@@ -483,7 +485,7 @@ test('a page of another site changes nothing, under its own name or a name that 
   expect(await ledger()).toBe(before);
 });
 
-test('an invalid request ends none of its parts, nor do 2,000 connections', async () => {
+test('invalid requests on 2,000 connections end no part of play', async () => {
   const broken = [
     'GET http://[ HTTP/1.1\r\nHost: x\r\n\r\n',
     'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"jwt"',
@@ -510,7 +512,7 @@ test('an invalid request ends none of its parts, nor do 2,000 connections', asyn
   expect(await readSteps(page)).toEqual(HONEST);
 }, 300_000);
 
-test('starts again after it was killed', async () => {
+test('play starts again after it was killed', async () => {
   killPlay();
   await ended;
   await startPlay();
@@ -518,7 +520,7 @@ test('starts again after it was killed', async () => {
   expect(await readSteps(page)).toEqual(HONEST);
 }, 300_000);
 
-test('Ctrl-C ends every part of it, and the terminal reads lines again', async () => {
+test('Ctrl-C ends every part of play, and play does not report a part that ended early', async () => {
   const addresses = ['Dapp', 'Wallet', 'Console'].map(url);
   play.stdin?.write('\x03');
   await ended;

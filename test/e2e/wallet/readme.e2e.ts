@@ -35,7 +35,7 @@ async function servePage(addresses: Addresses): Promise<string> {
   return await listen(server);
 }
 
-test('the page of the README logs in and sends, from an origin that nobody has registered', async () => {
+test('the page of the README logs in and sends a transaction, from an origin that is not registered', async () => {
   const services = await startWalletServices({ log: createLog('silent'), seed: 'ab'.repeat(32) });
   onTestFinished(() => services.close());
   const { issuer, saltUrl: salt, proverUrl: prover, node } = services;

@@ -1,7 +1,7 @@
 /**
- * `getSalt` of the published library in a page of headless Chromium, as a bundler packs it, sealed to the
- * salt service of `make dev APP=salt ATTEST=emulated`. A host between them records everything, and forges
- * answers.
+ * Calls the published library's `getSalt` in a page of headless Chromium, as a bundler packs it. It seals the
+ * token to the salt service of `make dev APP=salt ATTEST=emulated`. A host between the page and the service
+ * records everything, and forges answers.
  */
 import { execFileSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
@@ -138,8 +138,9 @@ async function getSaltInPage({ image = IMAGE, sealed = true } = {}): Promise<Out
   );
 }
 
-/** Returns the requests that followed the preflights. */
-const requests = () => host.methods.flatMap((method, at) => (method === 'OPTIONS' ? [] : [host.paths[at]]));
+/** Returns the paths of the requests, without those of preflights. */
+const requests = () =>
+  host.methods.flatMap((method, index) => (method === 'OPTIONS' ? [] : [host.paths[index]]));
 
 describe('a page that seals', () => {
   test('reads the salt, and the host sees no part of token or salt', async () => {
@@ -148,7 +149,7 @@ describe('a page that seals', () => {
     for (const part of [token, ...token.split('.').slice(1), salt]) expect(host.saw(part)).toBe(false);
   });
 
-  test('hides the values that the record shows for a page that does not seal', async () => {
+  test('hides the token and the salt, which the host sees if a page does not seal', async () => {
     expect(await getSaltInPage({ sealed: false })).toEqual({ salt });
     expect([host.saw(token), host.saw(salt)]).toEqual([true, true]);
   });
@@ -190,7 +191,7 @@ describe('a page that seals', () => {
   });
 });
 
-test('a page whose chunk is missing reports that, sends nothing, and needs no reload once the chunk is there', async () => {
+test('a page whose chunk is missing reports this, sends nothing, and works without a reload once the server has the chunk', async () => {
   const code = files.get(laterChunk) as string;
   files.delete(laterChunk);
   onTestFinished(() => void files.set(laterChunk, code));

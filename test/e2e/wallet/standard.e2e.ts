@@ -1,6 +1,6 @@
 /**
- * zkLogin as a wallet of the Wallet Standard in headless Chromium, against a real OpenID provider: login
- * windows, redirects, signatures, and pages that interfere.
+ * Tests zkLogin as a wallet of the Wallet Standard in headless Chromium, against a real OpenID provider:
+ * login windows, redirects, signatures, and pages that interfere.
  */
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright';
@@ -17,7 +17,7 @@ const SPONSOR = new Ed25519Keypair();
 let browser: Browser;
 let services: DappServices;
 
-/** Launches Chromium. @param ignored arguments of Playwright's own that it leaves out */
+/** Launches Chromium. @param ignored Playwright's default arguments that it leaves out */
 async function launch(ignored: string[] = []): Promise<Browser> {
   return await chromium.launch({
     executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
@@ -54,8 +54,8 @@ beforeEach(() => {
   });
 });
 
-async function newContext(by: Browser = browser): Promise<BrowserContext> {
-  const context = await by.newContext();
+async function newContext(parent: Browser = browser): Promise<BrowserContext> {
+  const context = await parent.newContext();
   context.setDefaultTimeout(20_000);
   const failures: string[] = [];
   context.on('weberror', (error) => failures.push(error.error().message));
@@ -67,8 +67,8 @@ async function newContext(by: Browser = browser): Promise<BrowserContext> {
     await context.close();
     expect(failures).toEqual([]);
   });
-  // Playwright gives every page the focus, but in a real browser one window has it. The tests choose that
-  // window by this variable.
+  // Playwright gives every page the focus, but in a real browser only one window has it. With this variable,
+  // a test takes the focus from a page.
   await context.addInitScript(() => {
     Document.prototype.hasFocus = () => !Reflect.has(globalThis, 'userIsElsewhere');
   });
@@ -78,11 +78,11 @@ async function newContext(by: Browser = browser): Promise<BrowserContext> {
 async function open(context: BrowserContext, query = ''): Promise<Page> {
   const page = await context.newPage();
   await page.goto(`${services.origin}/dapp${query}`);
-  await ready(page);
+  await waitForDapp(page);
   return page;
 }
 
-async function ready(page: Page): Promise<void> {
+async function waitForDapp(page: Page): Promise<void> {
   await page.waitForFunction(() => globalThis.dapp !== undefined);
 }
 
@@ -95,7 +95,9 @@ async function openWindow(page: Page, wallet = 0): Promise<Page> {
   return popup;
 }
 
-/** Logs in on the provider's own pages with a name and consent, which both ask for only the first time. */
+/**
+ * Logs in on the provider's pages with a name, and consents. The provider asks for both only the first time.
+ */
 async function logIn(popup: Page, name = 'alice'): Promise<void> {
   await popup.fill('input[name=login]', name);
   await popup.fill('input[name=password]', 'any');
@@ -103,33 +105,33 @@ async function logIn(popup: Page, name = 'alice'): Promise<void> {
   await popup.click('button[type=submit]');
 }
 
-async function outcome(page: Page): Promise<Outcome> {
+async function readOutcome(page: Page): Promise<Outcome> {
   await page.waitForFunction(() => globalThis.dapp?.connected != null);
   return (await page.evaluate(() => globalThis.dapp?.connected)) ?? {};
 }
 
-/** Opens a page whose user has logged in. */
-async function connected() {
+/** Opens a page, and logs its user in. */
+async function connectPage() {
   const context = await newContext();
   const page = await open(context);
   const popup = await openWindow(page);
   const closed = popup.waitForEvent('close');
   await logIn(popup);
-  const { addresses: [address = ''] = [] } = await outcome(page);
+  const { addresses: [address = ''] = [] } = await readOutcome(page);
   await closed;
   expect(address).toMatch(/^0x[0-9a-f]{64}$/);
   services.node.ledger.give(address, 1_000_000_000n);
   return { context, page, address };
 }
 
-const accounts = (page: Page) => page.evaluate(() => globalThis.dapp?.accounts());
-const changes = (page: Page) => page.evaluate(() => globalThis.dapp?.changes);
+const readAccounts = (page: Page) => page.evaluate(() => globalThis.dapp?.accounts());
+const readChanges = (page: Page) => page.evaluate(() => globalThis.dapp?.changes);
 const send = (page: Page, wallet = 0) => page.evaluate((index) => globalThis.dapp?.send(index), wallet);
-const silently = (page: Page) => page.evaluate(() => globalThis.dapp?.connectSilently(0));
-const keys = (page: Page) => page.evaluate(() => Object.keys(sessionStorage));
+const connectSilently = (page: Page) => page.evaluate(() => globalThis.dapp?.connectSilently(0));
+const readSessionKeys = (page: Page) => page.evaluate(() => Object.keys(sessionStorage));
 
-/** Returns all places in which a page could have kept a token. */
-const traces = (page: Page) =>
+/** Returns the content of each place in which the page could have kept a token. */
+const readTraces = (page: Page) =>
   page.evaluate(async () =>
     JSON.stringify([
       location.href,
@@ -146,18 +148,18 @@ const TOKEN = /eyJ[\w-]+\.eyJ/;
 describe.each(Object.entries(CLIENTS))('a login in a window, by %s', (_, client) => {
   test('gives an account that signs, closes the window, and leaves no token', async () => {
     services.clients = [client];
-    const { page, address } = await connected();
-    expect(await changes(page)).toEqual([[0, [address]]]);
+    const { page, address } = await connectPage();
+    expect(await readChanges(page)).toEqual([[0, [address]]]);
     expect(page.url()).toBe(`${services.origin}/dapp`);
-    expect(await traces(page)).not.toMatch(TOKEN);
-    expect((await keys(page)).map((key) => key.replace(/.*\//, ''))).toEqual(['session']);
+    expect(await readTraces(page)).not.toMatch(TOKEN);
+    expect((await readSessionKeys(page)).map((key) => key.replace(/.*\//, ''))).toEqual(['session']);
     const { digest = '' } = (await send(page)) ?? {};
     expect(services.node.ledger.executed).toContain(digest);
-    expect(await page.evaluate(() => globalThis.dapp?.asked)).toMatchObject([{ kind: 'transaction' }]);
+    expect(await page.evaluate(() => globalThis.dapp?.questions)).toMatchObject([{ kind: 'transaction' }]);
   });
 });
 
-test('a provider that hides its window from the page (COOP same-origin) makes no difference', async () => {
+test('a login succeeds although the provider hides its window from the page (COOP same-origin)', async () => {
   services.openerPolicy = 'same-origin';
   const page = await open(await newContext());
   // The page keeps a handle of the window, as the wallet does.
@@ -176,54 +178,54 @@ test('a provider that hides its window from the page (COOP same-origin) makes no
   expect(popup.isClosed()).toBe(false);
   await page.waitForTimeout(3000);
   await logIn(popup);
-  expect((await outcome(page)).addresses).toHaveLength(1);
+  expect((await readOutcome(page)).addresses).toHaveLength(1);
   expect(await popup.evaluate(() => document.body.innerText).catch(() => 'closed')).toMatch(
     /closed|You can close this window/,
   );
 });
 
-test('the provider can not navigate the page', async () => {
+test("the provider can't navigate the page", async () => {
   const page = await open(await newContext());
   const popup = await openWindow(page);
   expect(await popup.evaluate(() => window.opener)).toBeNull();
 });
 
-test('a user who closes the window is told so, and can begin again', async () => {
+test('a login fails with its own code if the user closes the window, and can begin again', async () => {
   const page = await open(await newContext());
   const popup = await openWindow(page);
   await popup.close();
-  expect(await outcome(page)).toMatchObject({ code: 'ZKLOGIN_CLOSED' });
-  expect(await keys(page)).toEqual([]);
+  expect(await readOutcome(page)).toMatchObject({ code: 'ZKLOGIN_CLOSED' });
+  expect(await readSessionKeys(page)).toEqual([]);
   const second = await openWindow(page);
   await logIn(second);
-  expect((await outcome(page)).addresses).toHaveLength(1);
+  expect((await readOutcome(page)).addresses).toHaveLength(1);
 });
 
-test('a user who refuses at the provider is told so', async () => {
+test('a login fails with the same code if the user cancels at the provider', async () => {
   const page = await open(await newContext());
   const popup = await openWindow(page);
   await popup.click('text=Cancel');
-  expect(await outcome(page)).toMatchObject({ code: 'ZKLOGIN_CLOSED' });
+  expect(await readOutcome(page)).toMatchObject({ code: 'ZKLOGIN_CLOSED' });
   await expect.poll(() => popup.isClosed()).toBe(true);
 });
 
-test('an answer that no login waits for any more is dropped, and its window says so', async () => {
+test('the answer to an abandoned login is dropped, and its window says so', async () => {
   const page = await open(await newContext());
   const abandoned = await openWindow(page);
   const latest = await openWindow(page);
   await logIn(abandoned);
   await abandoned.waitForFunction(() => document.body.innerText.includes('no longer waits'));
   expect(abandoned.url()).toBe(`${services.origin}/back`);
-  expect(await traces(abandoned)).not.toMatch(TOKEN);
+  expect(await readTraces(abandoned)).not.toMatch(TOKEN);
   expect(await page.evaluate(() => globalThis.dapp?.connected)).toBeNull();
   await page.evaluate(() => globalThis.dapp?.disconnect(0));
-  expect(await outcome(page)).toMatchObject({ code: 'ZKLOGIN_CLOSED' });
+  expect(await readOutcome(page)).toMatchObject({ code: 'ZKLOGIN_CLOSED' });
   await latest.close();
 });
 
 describe('an answer in the wrong place', () => {
-  /** Logs in, and returns the URL to which the login comes back, before the redirect page hands it over. */
-  async function keptAnswer(page: Page) {
+  /** Logs in, and returns the URL of the redirect page, which does not pass the answer on. */
+  async function logInAndKeepAnswer(page: Page) {
     services.keepsAnswer = true;
     const popup = await openWindow(page);
     await logIn(popup);
@@ -234,27 +236,27 @@ describe('an answer in the wrong place', () => {
     return { back, popup };
   }
 
-  test('counts once: the same answer again, in another tab, has no effect, and its token leaves the address bar', async () => {
+  test('counts once: in a second tab, it has no effect, and its token leaves the address bar', async () => {
     const context = await newContext();
     const page = await open(context);
-    const { back, popup } = await keptAnswer(page);
+    const { back, popup } = await logInAndKeepAnswer(page);
     const later = await context.newPage();
     await later.goto(back);
-    expect((await outcome(page)).addresses).toHaveLength(1);
+    expect((await readOutcome(page)).addresses).toHaveLength(1);
     const secondTab = await context.newPage();
     await secondTab.goto(back);
     await secondTab.waitForFunction(() => document.body.innerText.includes('no longer waits'), null, {
       timeout: 10_000,
     });
     expect(secondTab.url()).toBe(`${services.origin}/back`);
-    expect(await traces(secondTab)).not.toMatch(TOKEN);
-    expect(await changes(page)).toHaveLength(1);
+    expect(await readTraces(secondTab)).not.toMatch(TOKEN);
+    expect(await readChanges(page)).toHaveLength(1);
     await popup.close();
   });
 
   test('of another login is refused', async () => {
     const context = await newContext();
-    const { back } = await keptAnswer(await open(context));
+    const { back } = await logInAndKeepAnswer(await open(context));
     const otherContext = await newContext();
     const page = await open(otherContext);
     const popup = await openWindow(page);
@@ -264,40 +266,40 @@ describe('an answer in the wrong place', () => {
     fragment.set('state', state);
     url.hash = fragment.toString();
     await popup.goto(url.href);
-    expect(await outcome(page)).toMatchObject({ code: 'ZKLOGIN_NONCE' });
-    expect(await keys(page)).toEqual([]);
+    expect(await readOutcome(page)).toMatchObject({ code: 'ZKLOGIN_NONCE' });
+    expect(await readSessionKeys(page)).toEqual([]);
   });
 
-  test('from a window message of another origin, or of this one, has no effect', async () => {
+  test('has no effect in a window message from another origin or from this one', async () => {
     const context = await newContext();
-    const elsewhere = await context.newPage();
-    await elsewhere.goto(services.elsewhere);
-    const opened = elsewhere.waitForEvent('popup');
-    await elsewhere.evaluate((url) => {
+    const foreignPage = await context.newPage();
+    await foreignPage.goto(services.foreignOrigin);
+    const opened = foreignPage.waitForEvent('popup');
+    await foreignPage.evaluate((url) => {
       Object.assign(globalThis, { target: window.open(url) });
     }, `${services.origin}/dapp`);
     const page = await opened;
-    await ready(page);
-    const { back } = await keptAnswer(page);
-    await elsewhere.evaluate((answer) => {
+    await waitForDapp(page);
+    const { back } = await logInAndKeepAnswer(page);
+    await foreignPage.evaluate((answer) => {
       const message = { kind: 'answer', answer };
       Reflect.get(globalThis, 'target').postMessage(message, '*');
     }, back);
     await page.evaluate((answer) => window.postMessage({ kind: 'answer', answer }, location.origin), back);
     // The message goes to a channel of the same name, in another origin.
-    await elsewhere.evaluate((answer) => {
+    await foreignPage.evaluate((answer) => {
       const state = new URLSearchParams(new URL(answer).hash.slice(1)).get('state');
       new BroadcastChannel(`sui-enclave/wallet/${state}`).postMessage({ kind: 'answer', answer });
     }, back);
     await page.waitForTimeout(300);
     expect(await page.evaluate(() => globalThis.dapp?.connected)).toBeNull();
-    expect(await accounts(page)).toEqual([[]]);
+    expect(await readAccounts(page)).toEqual([[]]);
   });
 
-  test('on a channel, from a tab of this origin that does not know the state, has no effect', async () => {
+  test('has no effect on a channel of a tab of this origin that does not know the state', async () => {
     const context = await newContext();
     const page = await open(context);
-    const { back } = await keptAnswer(page);
+    const { back } = await logInAndKeepAnswer(page);
     const otherPage = await open(context);
     await otherPage.evaluate((answer) => {
       for (const name of ['sui-enclave/wallet/', 'sui-enclave/wallet/null', 'sui-enclave/wallet']) {
@@ -316,7 +318,7 @@ describe('an answer in the wrong place', () => {
     expect(await page.evaluate(() => globalThis.dapp?.connected)).toBeNull();
     const later = await context.newPage();
     await later.goto(back);
-    expect((await outcome(page)).addresses).toHaveLength(1);
+    expect((await readOutcome(page)).addresses).toHaveLength(1);
   });
 });
 
@@ -327,7 +329,7 @@ describe('a browser that blocks the window', () => {
   });
   afterAll(() => blocking?.close());
 
-  test('goes to the provider and back in this tab; then a click connects without a question', async () => {
+  test('goes to the provider and back in the same tab, and then connects without a question', async () => {
     const context = await newContext(blocking);
     const page = await context.newPage();
     await page.goto(`${services.origin}/dapp?connect`);
@@ -336,48 +338,48 @@ describe('a browser that blocks the window', () => {
     await page.waitForURL((url) => url.pathname === '/dapp');
     expect(page.url()).toBe(`${services.origin}/dapp?connect`);
     expect(context.pages()).toHaveLength(1);
-    // This page connects by itself then, as dapp-kit does not.
-    await ready(page);
-    const { addresses = [] } = await outcome(page);
+    // Unlike a page with dapp-kit, this page then connects without a click.
+    await waitForDapp(page);
+    const { addresses = [] } = await readOutcome(page);
     expect(addresses).toHaveLength(1);
-    expect(await changes(page)).toEqual([[0, addresses]]);
-    expect(await traces(page)).not.toMatch(TOKEN);
-    expect((await keys(page)).map((key) => key.replace(/.*\//, ''))).toEqual(['session']);
+    expect(await readChanges(page)).toEqual([[0, addresses]]);
+    expect(await readTraces(page)).not.toMatch(TOKEN);
+    expect((await readSessionKeys(page)).map((key) => key.replace(/.*\//, ''))).toEqual(['session']);
   });
 
-  test('leaves a user who goes back from the provider free to begin again, in a window', async () => {
+  test('lets a user who goes back from the provider begin again in a window', async () => {
     const page = await open(await newContext(blocking));
     await page.evaluate(() => {
-      // The window is blocked, as in a browser without a click.
+      // A browser blocks the window of a page without a click in the same way.
       window.open = () => null;
     });
     await page.click('#connect-0');
     await page.waitForURL((url) => url.origin === services.issuer);
     await page.goBack();
-    await ready(page);
-    expect(await accounts(page)).toEqual([[]]);
-    expect(await keys(page)).toContain('sui-enclave/wallet/redirect');
+    await waitForDapp(page);
+    expect(await readAccounts(page)).toEqual([[]]);
+    expect(await readSessionKeys(page)).toContain('sui-enclave/wallet/redirect');
     await logIn(await openWindow(page));
-    expect((await outcome(page)).addresses).toHaveLength(1);
+    expect((await readOutcome(page)).addresses).toHaveLength(1);
   });
 });
 
 test('a session that has expired refuses signatures, and its account disappears', async () => {
-  const { page, address } = await connected();
+  const { page, address } = await connectPage();
   services.node.epoch = EPOCH + 3n;
   expect(await send(page)).toMatchObject({ code: 'ZKLOGIN_EXPIRED' });
-  expect(await accounts(page)).toEqual([[]]);
-  expect(await changes(page)).toEqual([
+  expect(await readAccounts(page)).toEqual([[]]);
+  expect(await readChanges(page)).toEqual([
     [0, [address]],
     [0, []],
   ]);
-  expect(await page.evaluate(() => globalThis.dapp?.asked)).toEqual([]);
+  expect(await page.evaluate(() => globalThis.dapp?.questions)).toEqual([]);
   expect(page.context().pages()).toHaveLength(1);
-  expect(await silently(page)).toEqual({ addresses: [] });
+  expect(await connectSilently(page)).toEqual({ addresses: [] });
 });
 
-test('makes no signature that the user does not confirm', async () => {
-  const { page } = await connected();
+test('the wallet makes only signatures that the user confirms', async () => {
+  const { page } = await connectPage();
   const before = services.node.ledger.executed.length;
   const results = await page.evaluate(async () => {
     const { dapp } = globalThis;
@@ -404,56 +406,56 @@ test('two providers are two wallets, with an account each', async () => {
     'wallet-code (this app only)',
   ]);
   await logIn(await openWindow(page, 0));
-  await outcome(page);
+  await readOutcome(page);
   const second = await openWindow(page, 1);
   // The provider knows the user, and asks only for consent.
   await second.click('button[type=submit]');
   await page.waitForFunction(() => globalThis.dapp?.accounts().every((list) => list.length === 1));
-  const [[first = ''] = [], [otherAddress = ''] = []] = (await accounts(page)) ?? [];
+  const [[first = ''] = [], [otherAddress = ''] = []] = (await readAccounts(page)) ?? [];
   expect(first).not.toBe(otherAddress);
   for (const [index, address] of [first, otherAddress].entries()) {
     services.node.ledger.give(address, 1_000_000_000n);
     expect(services.node.ledger.executed).toContain((await send(page, index))?.digest);
   }
   await page.evaluate(() => globalThis.dapp?.disconnect(0));
-  expect(await accounts(page)).toEqual([[], [otherAddress]]);
+  expect(await readAccounts(page)).toEqual([[], [otherAddress]]);
 });
 
-test('a sponsor pays, and the user sees that', async () => {
+test('a sponsor pays for the gas, and the question to the user names the sponsor', async () => {
   services.sponsorKey = SPONSOR.getSecretKey();
-  const { page, address } = await connected();
+  const { page, address } = await connectPage();
   const before = services.node.ledger.coins(address);
   const { digest } = (await send(page)) ?? {};
   expect(services.node.ledger.executed).toContain(digest);
   expect(services.node.ledger.coins(address)).toEqual(before);
-  expect(await page.evaluate(() => globalThis.dapp?.asked)).toMatchObject([
+  expect(await page.evaluate(() => globalThis.dapp?.questions)).toMatchObject([
     { gasOwner: SPONSOR.toSuiAddress() },
   ]);
 });
 
 test('a reload keeps the session, another tab has none, and disconnect removes it', async () => {
-  const { page, context, address } = await connected();
+  const { page, context, address } = await connectPage();
   await page.reload();
-  await ready(page);
-  expect(await silently(page)).toEqual({ addresses: [address] });
+  await waitForDapp(page);
+  expect(await connectSilently(page)).toEqual({ addresses: [address] });
   expect(services.node.ledger.executed).toContain((await send(page))?.digest);
-  expect(await silently(await open(context))).toEqual({ addresses: [] });
+  expect(await connectSilently(await open(context))).toEqual({ addresses: [] });
   await page.evaluate(() => globalThis.dapp?.disconnect(0));
-  expect(await keys(page)).toEqual([]);
-  expect(await silently(page)).toEqual({ addresses: [] });
+  expect(await readSessionKeys(page)).toEqual([]);
+  expect(await connectSilently(page)).toEqual({ addresses: [] });
   await page.reload();
-  await ready(page);
-  expect(await silently(page)).toEqual({ addresses: [] });
+  await waitForDapp(page);
+  expect(await connectSilently(page)).toEqual({ addresses: [] });
 });
 
-test('a login without a proof continues with the next click, without a window', async () => {
+test('a login whose proof has failed continues at the next click, without a window', async () => {
   const page = await open(await newContext());
   services.proverIsBroken = true;
   await logIn(await openWindow(page));
-  expect(await outcome(page)).toMatchObject({ code: 'ZKLOGIN_REFUSED' });
+  expect(await readOutcome(page)).toMatchObject({ code: 'ZKLOGIN_REFUSED' });
   services.proverIsBroken = false;
   await page.click('#connect-0');
-  expect((await outcome(page)).addresses).toHaveLength(1);
+  expect((await readOutcome(page)).addresses).toHaveLength(1);
   expect(page.context().pages()).toHaveLength(1);
 });
 
@@ -463,6 +465,6 @@ test('a page in a frame of another page registers no wallet', async () => {
   context.removeAllListeners('weberror');
   context.on('weberror', (error) => errors.push(error.error().message));
   const outer = await context.newPage();
-  await outer.goto(`${services.elsewhere}/frame`);
+  await outer.goto(`${services.foreignOrigin}/frame`);
   await expect.poll(() => errors).toEqual([expect.stringMatching(/^the page is in a frame/)]);
 });

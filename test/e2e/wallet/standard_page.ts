@@ -1,5 +1,5 @@
 /**
- * The smallest dapp with zkLogin wallets, and its redirect page. The path decides which of the two is served.
+ * Runs the smallest dapp with zkLogin wallets, or its redirect page. The path of the URL decides which.
  */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
@@ -35,13 +35,13 @@ export interface Dapp {
   readonly names: readonly string[];
   /** Returns the accounts of each wallet. */
   accounts(): string[][];
-  /** Events `change`: the wallet, and its addresses then. */
+  /** Events `change`: the index of the wallet, and its addresses after the event. */
   readonly changes: [wallet: number, addresses: string[]][];
   /** Questions that the wallets asked the user. */
-  readonly asked: { readonly kind: string; readonly wallet: string; readonly gasOwner: string | null }[];
+  readonly questions: { readonly kind: string; readonly wallet: string; readonly gasOwner: string | null }[];
   /** The user's answer to each question. */
   confirms: boolean;
-  /** The outcome of the latest connect; null while it is under way. */
+  /** Outcome of the latest `connect`, or null while it is in progress. */
   connected: Outcome | null;
   connect(wallet: number): void;
   connectSilently(wallet: number): Promise<Outcome>;
@@ -72,7 +72,7 @@ async function runToOutcome(work: () => Promise<Outcome>): Promise<Outcome> {
 
 async function startDapp(): Promise<void> {
   const { issuer, saltUrl, proverUrl, nodeUrl, clients, sponsorKey } = settings;
-  const questions: Dapp['asked'][number][] = [];
+  const questions: Dapp['questions'][number][] = [];
   registerZkLoginWallet({
     providers: await Promise.all(
       clients.map(async ({ clientId, options }) => ({
@@ -104,14 +104,14 @@ async function startDapp(): Promise<void> {
     const { accounts } = await featuresOf(wallet)['standard:connect'].connect({ silent });
     return { addresses: accounts.map(({ address }) => address) };
   };
-  const createInput = (wallet: number) => {
+  const createRequest = (wallet: number) => {
     const [account] = accountsSeen[wallet] ?? [];
     if (account === undefined) throw new Error('never connected');
     return { transaction: new Transaction(), account, chain: CHAIN } as const;
   };
-  /** All accounts, also removed ones: a dapp may be slow to notice. */
+  /** Last accounts of each wallet, even after their removal: a dapp may be slow to notice it. */
   const accountsSeen: SuiWallet['accounts'][] = [];
-  const remember = () => {
+  const rememberAccounts = () => {
     for (const [index, { accounts }] of wallets.entries()) {
       if (accounts.length > 0) accountsSeen[index] = accounts;
     }
@@ -121,21 +121,21 @@ async function startDapp(): Promise<void> {
     names: wallets.map(({ name }) => name),
     accounts: () => wallets.map(({ accounts }) => accounts.map(({ address }) => address)),
     changes,
-    asked: questions,
+    questions,
     confirms: true,
     connected: null,
     connect(wallet) {
       dapp.connected = null;
       const attempt = ++attempts;
       runToOutcome(() => connectWith(wallet, false)).then((outcome) => {
-        remember();
+        rememberAccounts();
         if (attempt === attempts) dapp.connected = outcome;
       });
     },
     connectSilently: (wallet) =>
       runToOutcome(async () => {
         const outcome = await connectWith(wallet, true);
-        remember();
+        rememberAccounts();
         return outcome;
       }),
     disconnect: (wallet) =>
@@ -146,19 +146,19 @@ async function startDapp(): Promise<void> {
     send: (wallet) =>
       runToOutcome(async () => {
         const { signAndExecuteTransaction } = featuresOf(wallet)['sui:signAndExecuteTransaction'];
-        const { digest } = await signAndExecuteTransaction(createInput(wallet));
+        const { digest } = await signAndExecuteTransaction(createRequest(wallet));
         return { digest };
       }),
     sign: (wallet) =>
       runToOutcome(async () => {
         const { bytes } = await featuresOf(wallet)['sui:signTransaction'].signTransaction(
-          createInput(wallet),
+          createRequest(wallet),
         );
         return { bytes };
       }),
     signMessage: (wallet, text) =>
       runToOutcome(async () => {
-        const { account } = createInput(wallet);
+        const { account } = createRequest(wallet);
         const message = new TextEncoder().encode(text);
         const { bytes } = await featuresOf(wallet)['sui:signPersonalMessage'].signPersonalMessage({
           message,

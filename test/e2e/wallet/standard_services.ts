@@ -1,4 +1,4 @@
-/** Services on loopback for a dapp with zkLogin wallets, and the dapp's own server. */
+/** Starts the services on loopback for a dapp with zkLogin wallets, and the dapp's own server. */
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -17,13 +17,13 @@ export interface DappServices {
   /** Origin of the dapp. */
   readonly origin: string;
   /** Another origin on this machine, with an empty page. */
-  readonly elsewhere: string;
+  readonly foreignOrigin: string;
   readonly issuer: string;
   readonly node: LoopbackNode;
-  /** The dapp's providers, each a client of this provider. */
+  /** Clients of the provider. The dapp has a wallet for each. */
   clients: PageSettings['clients'];
   sponsorKey: string | null;
-  /** Name of the header with which a provider separates its pages from the page that opened them. */
+  /** Value of the provider's header `cross-origin-opener-policy`, or null if it does not send the header. */
   openerPolicy: string | null;
   proverIsBroken: boolean;
   /** Whether the redirect page does nothing, so that a test can take the answer. */
@@ -54,9 +54,11 @@ export async function startDappServices(): Promise<DappServices> {
     const { clients, sponsorKey, issuer } = services;
     const settings = { issuer, saltUrl, proverUrl, nodeUrl: node.url, clients, sponsorKey, posted };
     const isKept = services.keepsAnswer && pathname === '/back';
-    response.setHeader('content-type', 'text/html').end(isKept ? '<!doctype html>kept' : html(settings));
+    response
+      .setHeader('content-type', 'text/html')
+      .end(isKept ? '<!doctype html>kept' : formatPage(settings));
   });
-  const elsewhere = await serve((request, response) => {
+  const foreignOrigin = await serve((request, response) => {
     const { pathname } = new URL(request.url ?? '', 'http://elsewhere.invalid');
     const frame = pathname === '/frame' ? `<iframe src="${origin}/dapp"></iframe>` : '';
     response.setHeader('content-type', 'text/html').end(`<!doctype html>elsewhere ${frame}`);
@@ -69,9 +71,9 @@ export async function startDappServices(): Promise<DappServices> {
   });
   provider = await createProvider(issuer, `${origin}/back`);
   const services: DappServices = {
-    // A server under another host name is another origin, and another site.
     origin,
-    elsewhere: elsewhere.replace('127.0.0.1', 'localhost'),
+    // With another host name, it is also another site.
+    foreignOrigin: foreignOrigin.replace('127.0.0.1', 'localhost'),
     issuer,
     node,
     clients: [CLIENTS.implicit],
@@ -101,13 +103,13 @@ async function bundlePage(): Promise<string> {
   return output[0].code;
 }
 
-function html(settings: PageSettings): string {
+function formatPage(settings: PageSettings): string {
   return `<!doctype html><title>dapp</title><link rel="icon" href="data:,"><body>
     <script type="application/json" id="settings">${JSON.stringify(settings).replaceAll('<', '\\u003c')}</script>
     <script type="module" src="/dapp.js"></script>`;
 }
 
-/** A salt for each user of each client. wallet.e2e.ts tests the real service. */
+/** Answers with a salt for each user of each client. wallet.e2e.ts tests the real service. */
 async function answerSalt(request: IncomingMessage, response: ServerResponse): Promise<void> {
   response
     .setHeader('access-control-allow-origin', '*')

@@ -1,6 +1,6 @@
 /**
- * Login, salt, address, proof and signature in a real browser, against a real OpenID provider and the real
- * salt service. The first tests use a fake of the proving service, which can fail.
+ * Tests login, salt, address, proof and signature in a real browser, against a real OpenID provider and the
+ * real salt service. The first tests use a fake of the proving service, which can fail.
  */
 import type { Browser, BrowserContext, Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -24,17 +24,17 @@ import {
   ready,
 } from './wallet_page.ts';
 
-const WAYS = Object.keys(CLIENTS) as LoginFlow[];
+const FLOWS = Object.keys(CLIENTS) as LoginFlow[];
 const EPOCH = 100n;
 const SEED = 'ab'.repeat(32);
 
 let browser: Browser;
 let services: WalletServices;
 let log = '';
-const keptLog = () => createLog('trace', { write: (line) => (log += line) });
+const createRecordedLog = () => createLog('trace', { write: (line) => (log += line) });
 
 beforeAll(async () => {
-  services = await startWalletServices({ log: keptLog(), seed: SEED });
+  services = await startWalletServices({ log: createRecordedLog(), seed: SEED });
   browser = await launch();
 });
 
@@ -68,14 +68,14 @@ const NOTHING = { local: [], cookies: '', databases: 0 };
 /** Returns the keys in the session storage. */
 const readSessionKeys = (page: Page) => page.evaluate(() => Object.keys(sessionStorage));
 
-async function logInWhole(page: Page, name: string): Promise<string | null> {
+async function completeLogin(page: Page, name: string): Promise<string | null> {
   await logIn(page, name);
   expect(await problem(page).count()).toBe(0);
   expect(await page.textContent('main')).toContain('It can sign until epoch 102 ends.');
   return await readAddress(page);
 }
 
-/** Returns the digest of a transaction that the node has executed, and whose signature it thus accepted. */
+/** Sends a transaction, which the node must execute. @returns its digest */
 async function send(page: Page): Promise<string> {
   const digests = page.locator('[data-digest]');
   const before = await digests.count();
@@ -87,12 +87,12 @@ async function send(page: Page): Promise<string> {
   return digest;
 }
 
-describe.each(WAYS)('a login by %s', (responseMode) => {
+describe.each(FLOWS)('a login by %s', (responseMode) => {
   test('gives an address that can send, survives a reload, and leaves nothing behind', async () => {
     const context = await newContext(browser);
     const page = await open(context, responseMode);
     expect(await readStep(page)).toBe('none');
-    const address = await logInWhole(page, 'alice');
+    const address = await completeLogin(page, 'alice');
     expect(address).toMatch(/^0x[0-9a-f]{64}$/);
     // The token is neither in the address bar nor in the history.
     expect(page.url()).toBe(`${services.origin}/`);
@@ -141,42 +141,42 @@ describe.each(WAYS)('a login by %s', (responseMode) => {
   });
 });
 
-describe('a button can be pressed when it can do something:', () => {
+describe('only the buttons that can do something are enabled', () => {
   /** Returns the names of the enabled buttons, without those that copy. */
-  const enabled = async (page: Page) => await page.locator('button:enabled:not(.copy)').allTextContents();
+  const listEnabled = async (page: Page) => await page.locator('button:enabled:not(.copy)').allTextContents();
 
-  test('before and in a login', async () => {
+  test('before and during a login', async () => {
     const page = await open(await newContext(browser));
-    expect(await enabled(page)).toEqual([LOG_IN]);
+    expect(await listEnabled(page)).toEqual([LOG_IN]);
     services.proverIsBroken = true;
     await logIn(page, 'alice');
-    expect(await enabled(page)).toEqual(['Try again', 'Cancel']);
+    expect(await listEnabled(page)).toEqual(['Try again', 'Cancel']);
   });
 
   test('in a session', async () => {
     const page = await open(await newContext(browser));
     const name = `new ${Math.random()}`;
-    await logInWhole(page, name);
+    await completeLogin(page, name);
     const balance = page.locator('output');
     await expect.poll(() => balance.textContent()).toBe('0 SUI');
     const always = ['Get 10 SUI', 'Log out'];
-    expect(await enabled(page)).toEqual(always);
+    expect(await listEnabled(page)).toEqual(always);
     const recipient = page.getByLabel('To', { exact: true });
     const amount = page.getByLabel('Amount in SUI');
     await recipient.fill(`0x${'5'.repeat(64)}`);
     await amount.fill('1');
     // There is no SUI to send.
-    expect(await enabled(page)).toEqual(always);
+    expect(await listEnabled(page)).toEqual(always);
     await button(page, 'Get 10 SUI').click();
-    await expect.poll(() => enabled(page)).toEqual(['Get 10 SUI', 'Log out', 'Send']);
+    await expect.poll(() => listEnabled(page)).toEqual(['Get 10 SUI', 'Log out', 'Send']);
     for (const invalidAmount of ['10', '0', '-1', '1e3', '0.0000000001', '1,5', '']) {
       await amount.fill(invalidAmount);
-      expect([invalidAmount, await enabled(page)]).toEqual([invalidAmount, always]);
+      expect([invalidAmount, await listEnabled(page)]).toEqual([invalidAmount, always]);
     }
     await amount.fill('9.5');
-    expect(await enabled(page)).toContain('Send');
+    expect(await listEnabled(page)).toContain('Send');
     await recipient.fill('0x5');
-    expect(await enabled(page)).toEqual(always);
+    expect(await listEnabled(page)).toEqual(always);
     // There is no enclave.
     expect(await page.textContent('main')).toContain('make play starts this wallet together with an enclave');
   });
@@ -187,7 +187,7 @@ test('the page is accessible and fits narrow screens, in each of its states', {
 }, async () => {
   const page = await open(await newContext(browser));
   await inspect(page, 'wallet-login');
-  // The prover takes its time.
+  // The proving service does not answer.
   await page.route(services.proverUrl, () => undefined);
   await passProvider(page, 'alice');
   await page.locator('main[data-step=proof]').waitFor();
@@ -195,7 +195,7 @@ test('the page is accessible and fits narrow screens, in each of its states', {
   await button(page, 'Cancel').click();
   await page.locator('main[data-step=none]').waitFor();
   await page.unroute(services.proverUrl);
-  // The provider knows the user from now on.
+  // Without cookies, the provider asks for the name again.
   await page.context().clearCookies();
   services.proverIsBroken = true;
   await logIn(page, 'alice');
@@ -216,7 +216,7 @@ test('the page is accessible and fits narrow screens, in each of its states', {
 
 test('a balance that the node does not return is not shown as 0, and nothing can be sent', async () => {
   const page = await open(await newContext(browser));
-  await logInWhole(page, 'alice');
+  await completeLogin(page, 'alice');
   services.node.faults.set('GetBalance', 'reset');
   onTestFinished(() => services.node.faults.clear());
   await page.reload();
@@ -229,7 +229,7 @@ test('a balance that the node does not return is not shown as 0, and nothing can
 
 test('holding Enter down sends once, also after a failure', async () => {
   const page = await open(await newContext(browser));
-  await logInWhole(page, 'alice');
+  await completeLogin(page, 'alice');
   await prepare(page);
   services.node.faults.set('SimulateTransaction', { status: 'UNAVAILABLE', message: 'try later' });
   onTestFinished(() => services.node.faults.clear());
@@ -247,7 +247,7 @@ test('holding Enter down sends once, also after a failure', async () => {
   expect(await attempts.count()).toBe(2);
 });
 
-test('a login that the user abandons leaves nothing', async () => {
+test('a login that the user cancels leaves nothing in the session storage', async () => {
   const page = await open(await newContext(browser));
   services.proverIsBroken = true;
   await logIn(page, 'alice');
@@ -257,9 +257,9 @@ test('a login that the user abandons leaves nothing', async () => {
   expect(await readSessionKeys(page)).toEqual([]);
 });
 
-test('a session that has expired asks for a login, and is renewed by it', async () => {
+test('an expired session asks for a login, which renews the session', async () => {
   const page = await open(await newContext(browser));
-  const address = await logInWhole(page, 'alice');
+  const address = await completeLogin(page, 'alice');
   await prepare(page);
   services.node.epoch = EPOCH + 3n;
   await button(page, 'Send').click();
@@ -283,23 +283,23 @@ describe('users', () => {
     const addresses: Record<string, (string | null)[]> = {};
     for (const name of ['alice', 'bob', 'alice']) {
       const page = await open(await newContext(browser));
-      addresses[name] = [...(addresses[name] ?? []), await logInWhole(page, name)];
+      addresses[name] = [...(addresses[name] ?? []), await completeLogin(page, name)];
     }
     const [first, again] = addresses['alice'] ?? [];
     expect(again).toBe(first);
     expect(addresses['bob']?.[0]).not.toBe(first);
   });
 
-  test('have another address at another client', async () => {
+  test('have a different address for each client', async () => {
     const addresses = new Set<string | null>();
-    for (const responseMode of WAYS) {
-      addresses.add(await logInWhole(await open(await newContext(browser), responseMode), 'alice'));
+    for (const responseMode of FLOWS) {
+      addresses.add(await completeLogin(await open(await newContext(browser), responseMode), 'alice'));
     }
     expect(addresses.size).toBe(3);
   });
 });
 
-test('a user who refuses sees that, and one who comes back without an answer can begin again', async () => {
+test('the page reports a login that the user refused, and offers a login to a user who comes back without an answer', async () => {
   const page = await open(await newContext(browser));
   await button(page, LOG_IN).click();
   await page.click('text=Cancel');
@@ -319,7 +319,7 @@ test('an answer that was already used has no effect when it arrives again, in th
   page.on('framenavigated', (frame) => {
     if (frame.url().includes('id_token=')) back = frame.url();
   });
-  const address = await logInWhole(page, 'alice');
+  const address = await completeLogin(page, 'alice');
   expect(back).toContain('id_token=');
   await page.goto('about:blank');
   await page.goto(back);
@@ -338,22 +338,22 @@ test('an answer that was already used has no effect when it arrives again, in th
   expect(await readFailure(otherPage)).toMatch(/^ZKLOGIN_STATE /);
 });
 
-test('a user has the same address at the next run, on the same ports with the same seed', async () => {
-  const first = services;
+test('a user has the same address in the next run, if it has the same ports and the same seed', async () => {
+  const earlierServices = services;
   onTestFinished(() => {
-    services = first;
+    services = earlierServices;
   });
   const ports = await freePorts();
   const addresses = new Set<string | null>();
   for (const seed of [SEED, SEED, 'cd'.repeat(32)]) {
-    services = await startWalletServices({ log: keptLog(), ports, seed });
-    addresses.add(await logInWhole(await open(await newContext(browser)), 'alice'));
+    services = await startWalletServices({ log: createRecordedLog(), ports, seed });
+    addresses.add(await completeLogin(await open(await newContext(browser)), 'alice'));
     await services.close();
   }
   expect(addresses.size).toBe(2);
 });
 
-test('the page accepts no form that is longer than an answer, or that does not give its length', async () => {
+test('the page refuses a form that is longer than an answer can be, or that does not declare its length', async () => {
   const post = async (body: RequestInit['body']) =>
     (await fetch(`${services.origin}/back`, { method: 'POST', body, duplex: 'half' } as RequestInit)).status;
   expect(await post('state=x')).toBe(200);
@@ -385,13 +385,16 @@ test('a page of another host cannot read a salt, and a page of this machine can'
 });
 
 const prover = builtProver('small');
-/** Skipped without make prover-dev SIZE=small; CI runs these after make test-prover, which builds it. */
+/**
+ * Needs the prover of make prover-dev SIZE=small. CI runs these tests after make test-prover, which builds
+ * it.
+ */
 describe.skipIf(!prover)('with the real proving service', () => {
   let withFake: WalletServices;
 
   beforeAll(async () => {
     withFake = services;
-    services = await startWalletServices({ log: keptLog(), seed: SEED, ...(prover && { prover }) });
+    services = await startWalletServices({ log: createRecordedLog(), seed: SEED, ...(prover && { prover }) });
   });
 
   afterAll(async () => {
@@ -399,15 +402,15 @@ describe.skipIf(!prover)('with the real proving service', () => {
     services = withFake;
   });
 
-  test.each(WAYS)('a login by %s ends in a proof of this very login, and can send', async (responseMode) => {
+  test.each(FLOWS)('a login by %s gets a proof of its own, and can send', async (responseMode) => {
     const page = await open(await newContext(browser), responseMode);
-    expect(await logInWhole(page, 'alice')).toMatch(/^0x[0-9a-f]{64}$/);
+    expect(await completeLogin(page, 'alice')).toMatch(/^0x[0-9a-f]{64}$/);
     await send(page);
   });
 
   test('the Sui node refuses a wrong proof, and the page reports that', async () => {
     const page = await open(await newContext(browser));
-    await logInWhole(page, 'alice');
+    await completeLogin(page, 'alice');
     await page.evaluate(() => {
       const key = 'sui-enclave/zklogin/session';
       const session = JSON.parse(sessionStorage.getItem(key) ?? '');

@@ -1,4 +1,4 @@
-/** Controls the wallet's page in headless Chromium by what a user sees. */
+/** Controls the wallet's page in headless Chromium through the elements that a user sees. */
 import type { Browser, BrowserContext, Page } from 'playwright';
 import { expect, onTestFinished } from 'vitest';
 
@@ -29,7 +29,7 @@ export async function ready(page: Page): Promise<void> {
 }
 
 export const readStep = (page: Page) => page.getAttribute('main', 'data-step');
-/** Returns the whole address, of which the page shows the ends. */
+/** Returns the whole address. The page shows only its beginning and its end. */
 export const readAddress = (page: Page) => page.getAttribute('[data-address]', 'data-address');
 export const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 export const problem = (page: Page) => page.locator('[role=alert] .verdict');

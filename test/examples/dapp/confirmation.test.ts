@@ -1,4 +1,4 @@
-/** The questions of the example dapp: one click or key never answers two of them. */
+/** Checks that one click or key never answers two questions of the example dapp. */
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { confirmation, useQuestion } from '../../../examples/dapp/src/wallet/confirmation.ts';
 import { useArmed } from '../../../examples/dapp/src/wallet/use_armed.ts';
@@ -18,40 +18,40 @@ beforeEach(() => {
   onTestFinished(() => void vi.useRealTimers());
 });
 
-/** Returns the visible question. */
+/** Returns a function that returns the visible question. */
 async function renderQuestion() {
   const { results } = await renderHook(useQuestion);
   return () => results.at(-1);
 }
 
 test('the second click of a double click leaves the next question open', async () => {
-  const shown = await renderQuestion();
-  const answered = vi.fn();
-  await complete(() => void confirmation.ask(request('first')).then(answered));
-  const first = shown();
+  const readQuestion = await renderQuestion();
+  const onAnswer = vi.fn();
+  await complete(() => void confirmation.ask(request('first')).then(onAnswer));
+  const first = readQuestion();
   await complete(() => first?.answer(true));
-  expect(answered).toHaveBeenLastCalledWith(true);
-  await complete(() => void confirmation.ask(request('second')).then(answered));
+  expect(onAnswer).toHaveBeenLastCalledWith(true);
+  await complete(() => void confirmation.ask(request('second')).then(onAnswer));
   await complete(() => first?.answer(true));
-  expect(shown()?.request.wallet).toBe('second');
-  expect(shown()?.id).not.toBe(first?.id);
-  expect(answered).toHaveBeenCalledTimes(1);
-  await complete(() => shown()?.answer(false));
-  expect(answered).toHaveBeenLastCalledWith(false);
-  expect(shown()).toBeUndefined();
+  expect(readQuestion()?.request.wallet).toBe('second');
+  expect(readQuestion()?.id).not.toBe(first?.id);
+  expect(onAnswer).toHaveBeenCalledTimes(1);
+  await complete(() => readQuestion()?.answer(false));
+  expect(onAnswer).toHaveBeenLastCalledWith(false);
+  expect(readQuestion()).toBeUndefined();
 });
 
 test('a question that another question replaces is refused', async () => {
-  const shown = await renderQuestion();
-  const answered = vi.fn();
-  await complete(() => void confirmation.ask(request('first')).then(answered));
+  const readQuestion = await renderQuestion();
+  const onAnswer = vi.fn();
+  await complete(() => void confirmation.ask(request('first')).then(onAnswer));
   await complete(() => void confirmation.ask(request('second')));
-  expect(answered).toHaveBeenLastCalledWith(false);
-  expect(shown()?.request.wallet).toBe('second');
-  await complete(() => shown()?.answer(false));
+  expect(onAnswer).toHaveBeenLastCalledWith(false);
+  expect(readQuestion()?.request.wallet).toBe('second');
+  await complete(() => readQuestion()?.answer(false));
 });
 
-test('a question can be answered with yes after half a second, and not before', async () => {
+test('a question can be onAnswer with yes after half a second, and not before', async () => {
   const { latest, unmount } = await renderHook(useArmed);
   expect(latest()).toBe(false);
   await complete(() => vi.advanceTimersByTime(499));

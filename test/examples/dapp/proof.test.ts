@@ -1,4 +1,4 @@
-/** The example dapp's chain of proof: a refusal is red, and nothing beside it is green. */
+/** Tests the example dapp's chain of proof: a refusal is red, and no other step is then green. */
 import { expect, test } from 'vitest';
 import {
   type Evidence,
@@ -16,13 +16,13 @@ const HONEST: Evidence = {
   registration: { state: 'registered', enclaveId: `0x${'1'.repeat(64)}` },
 };
 
-function states(evidence: Partial<Evidence>): ProofState[] {
+function judgeStates(evidence: Partial<Evidence>): ProofState[] {
   const verdicts = judgeSteps({ ...HONEST, ...evidence });
   return PROOF_STEPS.map((name) => verdicts[name].state);
 }
 
-/** Returns the only refusal. */
-function refusal(evidence: Partial<Evidence>): string | undefined {
+/** Returns the text of the only refusal. */
+function findRefusal(evidence: Partial<Evidence>): string | undefined {
   const refusals = Object.values(judgeSteps({ ...HONEST, ...evidence })).flatMap(
     ({ refusal }) => refusal ?? [],
   );
@@ -30,15 +30,15 @@ function refusal(evidence: Partial<Evidence>): string | undefined {
   return refusals[0];
 }
 
-test('an honest enclave has four green ticks, the third with its answer', () => {
-  expect(states({})).toEqual(['proven', 'proven', 'proven', 'proven']);
-  expect(states({ reading: 'none' })).toEqual(['proven', 'proven', 'missing', 'proven']);
+test('an honest enclave has four green ticks, the third only with its answer', () => {
+  expect(judgeStates({})).toEqual(['proven', 'proven', 'proven', 'proven']);
+  expect(judgeStates({ reading: 'none' })).toEqual(['proven', 'proven', 'missing', 'proven']);
   const attesting = {
     attestation: 'attesting',
     reading: 'none',
     registration: { state: 'checking' },
   } as const;
-  expect(states(attesting)).toEqual(['waiting', 'waiting', 'missing', 'missing']);
+  expect(judgeStates(attesting)).toEqual(['waiting', 'waiting', 'missing', 'missing']);
 });
 
 test('another image: the attestation is red, and no later step was reached', () => {
@@ -48,13 +48,18 @@ test('another image: the attestation is red, and no later step was reached', () 
     reading: 'none',
     registration: { state: 'checking' },
   } as const;
-  expect(states(evidence)).toEqual(['wrong', 'missing', 'missing', 'missing']);
-  expect(refusal(evidence)).toContain('registers are those of another image');
+  expect(judgeStates(evidence)).toEqual(['wrong', 'missing', 'missing', 'missing']);
+  expect(findRefusal(evidence)).toContain('registers are those of another image');
 });
 
 test('an answer from a key that can’t be attested: the attestation is red', () => {
   const readingError = new AttestationError('CHAIN_ROOT', 'another root');
-  expect(states({ reading: 'failed', readingError })).toEqual(['wrong', 'missing', 'missing', 'missing']);
+  expect(judgeStates({ reading: 'failed', readingError })).toEqual([
+    'wrong',
+    'missing',
+    'missing',
+    'missing',
+  ]);
 });
 
 test.each([
@@ -63,25 +68,25 @@ test.each([
   ['CLIENT_STALE', 'too long ago'],
 ] as const)('%s: the signature is red, and no tick is green', (code, words) => {
   const evidence = { reading: 'failed', readingError: new ClientError(code, 'no') } as const;
-  expect(states(evidence)).toEqual(['checked', 'checked', 'wrong', 'missing']);
-  expect(refusal(evidence)).toContain(words);
+  expect(judgeStates(evidence)).toEqual(['checked', 'checked', 'wrong', 'missing']);
+  expect(findRefusal(evidence)).toContain(words);
 });
 
 test.each(['unregistered', 'destroyed', 'too old', 'retired'] as const)('%s: the registry is red', (why) => {
   const evidence = { registration: { state: 'stale', why } } as const;
-  expect(states(evidence)).toEqual(['checked', 'checked', 'checked', 'wrong']);
-  expect(refusal(evidence)).toMatch(/^The registry on Sui refuses it: /);
+  expect(judgeStates(evidence)).toEqual(['checked', 'checked', 'checked', 'wrong']);
+  expect(findRefusal(evidence)).toMatch(/^The registry on Sui refuses it: /);
 });
 
 test.each([
   ['enclave::ETooOld', 'signed too long ago'],
   ['enclave::EInvalidConfigVersion', 'another image'],
   ['once::EUsed', 'once::EUsed'],
-])('%s when it is minted: the contract is red', (abort, words) => {
+])('%s at the mint: the contract is red', (abort, words) => {
   const evidence = { mintError: new MoveAbortError(abort, '0x2::m::f', 'no') };
-  expect(states(evidence)).toEqual(['checked', 'checked', 'checked', 'wrong']);
-  expect(refusal(evidence)).toMatch(/^The contract on Sui refuses it: /);
-  expect(refusal(evidence)).toContain(words);
+  expect(judgeStates(evidence)).toEqual(['checked', 'checked', 'checked', 'wrong']);
+  expect(findRefusal(evidence)).toMatch(/^The contract on Sui refuses it: /);
+  expect(findRefusal(evidence)).toContain(words);
 });
 
 test.each([
@@ -92,6 +97,6 @@ test.each([
   ['a silent node', { registration: { state: 'failed', error: new Error('no') } }],
   ['too little gas', { mintError: new SuiError('SUI_GAS', 'no') }],
 ] satisfies [string, Partial<Evidence>][])('%s is not a refusal', (_, evidence) => {
-  expect(states(evidence)).not.toContain('wrong');
-  expect(states(evidence)).toContain('proven');
+  expect(judgeStates(evidence)).not.toContain('wrong');
+  expect(judgeStates(evidence)).toContain('proven');
 });

@@ -8,7 +8,7 @@ const sui = { network: 'testnet', nodeUrl: 'https://node.example', packageId: id
 const services = { saltUrl: 'https://salt.example', proverUrl: 'https://prover.example/v1' };
 const login = { issuer: 'https://id.example', name: 'Example', clientId: 'x', ...services };
 
-test('settings for production name neither roots nor a faucet', () => {
+test('accepts settings for production, which have neither roots nor a faucet', () => {
   expect(readSettings({ enclave, sui })).toEqual({ enclave, sui });
   expect(readSettings({ enclave, sui, login })).toEqual({ enclave, sui, login });
 });
@@ -22,6 +22,6 @@ test.each([
   ['sui.configId', { enclave, sui: { ...sui, configId: '0x6' } }],
   ['login.issuer', { enclave, sui, login: { ...login, issuer: 'id.example' } }],
   ['policy', { enclave, sui, policy: {} }],
-])('a mistake is named by its place: %s', (place, json) => {
+])('names the place of a mistake: %s', (place, json) => {
   expect(() => readSettings(json)).toThrow(new RegExp(`^${place}: `));
 });

@@ -1,4 +1,4 @@
-/** The text that the example dapp shows a user before a signature. */
+/** Tests the text that the example dapp shows a user before a signature. */
 import { Transaction, type TransactionObjectArgument } from '@mysten/sui/transactions';
 import { expect, test } from 'vitest';
 import { describeGas, describeSteps, suiText } from '../../../examples/dapp/src/wallet/transaction_words.ts';
@@ -7,8 +7,8 @@ const id = (digit: string) => `0x${digit.repeat(64)}`;
 const [PACKAGE, SENDER, STRANGER, COIN] = [id('a'), id('b'), id('c'), id('d')];
 const reference = (objectId: string) => ({ objectId, version: '1', digest: '1'.repeat(32) });
 
-/** Returns the steps of a transaction, after it went through the bytes that are signed. */
-async function steps(build: (tx: Transaction) => void) {
+/** Returns the steps of a transaction, as they are read from the bytes that are signed. */
+async function describeTransaction(build: (tx: Transaction) => void) {
   const tx = new Transaction();
   tx.setSender(SENDER);
   tx.setGasBudget(7_500_000);
@@ -25,7 +25,9 @@ function call(tx: Transaction, target: string, value = 14): TransactionObjectArg
 
 test("the page's own steps are named with their values", async () => {
   const mint = (name: string, value: number) =>
-    steps((tx) => tx.transferObjects([call(tx, `${PACKAGE}::weather::${name}`, value)], SENDER));
+    describeTransaction((tx) =>
+      tx.transferObjects([call(tx, `${PACKAGE}::weather::${name}`, value)], SENDER),
+    );
   expect(await mint('update_weather', 14)).toEqual([
     { text: 'Mint a WeatherNFT: 14 °C in Oslo', isExpected: true },
     { text: 'Give what step 1 made to your own address', isExpected: true },
@@ -46,8 +48,8 @@ test.each<[name: string, build: (tx: Transaction) => void, text: RegExp]>([
   ['that joins', (tx) => tx.mergeCoins(tx.gas, [tx.objectRef(reference(COIN))]), /^Join coins into/],
   ['that publishes', (tx) => tx.publish({ modules: [[1]], dependencies: [id('1')] }), /^Publish a package$/],
   ['with a list', (tx) => tx.makeMoveVec({ elements: [tx.objectRef(reference(COIN))] }), /^Make a list/],
-])('a step %s is not one of the page', async (_, build, text) => {
-  const [step] = await steps(build);
+])('a step %s is not expected', async (_, build, text) => {
+  const [step] = await describeTransaction(build);
   expect(step).toEqual({ text: expect.stringMatching(text), isExpected: false });
 });
 
@@ -67,8 +69,8 @@ test.each<[name: string, build: (tx: Transaction) => void, text: string]>([
     (tx) => tx.transferObjects([tx.gas], STRANGER),
     `Give the coin that pays the gas to ${STRANGER}`,
   ],
-])('a gift %s is not one of the page either', async (_, build, text) => {
-  expect((await steps(build)).at(-1)).toEqual({ text, isExpected: false });
+])('a transfer %s is not expected', async (_, build, text) => {
+  expect((await describeTransaction(build)).at(-1)).toEqual({ text, isExpected: false });
 });
 
 test('the gas is named with its payer and its maximum', () => {

@@ -1,4 +1,4 @@
-/** The texts that the example dapp has for errors. */
+/** Tests the texts that the example dapp has for errors. */
 import { expect, test } from 'vitest';
 import { enclaveTrouble, otherTrouble, staleTrouble } from '../../../examples/dapp/src/trouble.ts';
 import { AttestationError } from '../../../src/library/attestation/index.ts';
@@ -32,14 +32,14 @@ test.each([
   ['other', new ClientError('CLIENT_OPTION', "a mistake of the page's own")],
   ['other', new AttestationError('POLICY_INVALID', "a mistake of the page's own")],
   ['other', new TypeError('a bug')],
-])('%s: %s', (kind, error) => {
+])('the kind is %s for the error %s', (kind, error) => {
   const trouble = enclaveTrouble(error, URL);
   expect(trouble.kind).toBe(kind);
   expect(trouble.advice).toMatch(/\.$/);
   if ('code' in error) expect(trouble.detail).toBe(`${error.code}: ${error.message}`);
 });
 
-test('silent, lying and stale have different titles and advice', () => {
+test('silent, lying and stale enclaves have different titles and advice', () => {
   const troubles = [
     enclaveTrouble(refused(503), URL),
     enclaveTrouble(new ClientError('CLIENT_SIGNATURE', 'not signed'), URL),
@@ -50,7 +50,7 @@ test('silent, lying and stale have different titles and advice', () => {
   expect(new Set(troubles.map(({ title }) => title)).size).toBe(3);
 });
 
-test('a refusal of a wallet or a node has a text if the user can do something', () => {
+test('a refusal by a wallet or a node has its own text if the user can do something about it', () => {
   const notSigned = otherTrouble(new ZkLoginError('ZKLOGIN_NOT_CONFIRMED', 'no'));
   expect(notSigned).toMatchObject({ kind: 'other', title: 'You did not sign' });
   expect(otherTrouble(new SuiError('SUI_GAS', 'no')).title).toBe('Your account has too little SUI');

@@ -53,6 +53,6 @@ test.each([
   [`0x${'1'.repeat(32)}${'e'.repeat(32)}`, '0x111111…eeeeee'],
   ['BARB6BXXXXXXXXXXXXXXXXXXXXXX9mnqbu', 'BARB6B…9mnqbu'],
   ['0x5', '0x5'],
-])('%s is shown by its ends', (id, text) => {
+])('%s is shortened to %s', (id, text) => {
   expect(short(id)).toBe(text);
 });

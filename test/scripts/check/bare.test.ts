@@ -1,4 +1,6 @@
-/** The steps of `npm run bare`. The real run needs root and registries, so the tests only read the steps. */
+/**
+ * Tests the steps of `npm run bare`. A real run needs root and registries, so the tests only read the steps.
+ */
 import { spawnSync } from 'node:child_process';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { main, readPages, readSteps } from '../../../scripts/check/bare.ts';
@@ -16,12 +18,15 @@ test('the steps run the commands of the pages', () => {
   expect(scripts).toMatchObject({ 'make test': 'make test', 'its test': expect.stringMatching(/ test$/) });
 });
 
-test.each(STEPS.map(({ name, script }) => [name, script]))('%s is a script of bash', (_name, script) => {
-  const { stderr } = spawnSync('bash', ['-n'], { input: script, encoding: 'utf8' });
-  expect(stderr).toBe('');
-});
+test.each(STEPS.map(({ name, script }) => [name, script]))(
+  'the step "%s" is a bash script',
+  (_name, script) => {
+    const { stderr } = spawnSync('bash', ['-n'], { input: script, encoding: 'utf8' });
+    expect(stderr).toBe('');
+  },
+);
 
-test('only installations reach the registries, and only that of packages runs as root', () => {
+test('only installations have the network, and only the installation of Debian’s packages runs as root', () => {
   expect(STEPS.filter(({ asRoot }) => asRoot).map(({ name }) => name)).toEqual([
     'install the packages of Debian',
   ]);

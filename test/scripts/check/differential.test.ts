@@ -1,4 +1,7 @@
-/** The differential program finds differences between nodes, and none between two of the same kind. */
+/**
+ * Checks that the differential program finds differences between nodes, and none between two of the same
+ * kind.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -41,6 +44,6 @@ test('a node that loses an event differs', async () => {
   await expect(compared).rejects.toMatchObject({ code: 'OUTCOMES_DIFFER' });
 });
 
-test('a node without its faucet is an invalid command line', async () => {
+test('a command line that names a node without its faucet is refused', async () => {
   expect((await call(main, ['--node', 'http://127.0.0.1:1'])).status).toBe(2);
 });

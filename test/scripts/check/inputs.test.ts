@@ -13,8 +13,8 @@ test('npm run inputs writes the input of each token', async () => {
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'inputs.json');
   expect((await call(main, ['--out', file])).status).toBe(0);
-  const written = JSON.parse(readFileSync(file, 'utf8'));
-  expect(written).toEqual(
+  const inputs = JSON.parse(readFileSync(file, 'utf8'));
+  expect(inputs).toEqual(
     REAL_TOKENS.map(({ provider, request, key }) => {
       const { circuit, publicInput, addressSeed } = buildInput(request, key, PROFILES.full);
       return expect.objectContaining({

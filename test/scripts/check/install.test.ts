@@ -1,4 +1,4 @@
-/** Several terminals run the first `make` at once, with the project's own Makefile and a fake of npm. */
+/** Runs the first `make` in several terminals at once, with the project's own Makefile and a fake of npm. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -83,7 +83,7 @@ interface Starter {
   readonly ended: Promise<number | null>;
 }
 
-/** Runs make as in a terminal of its own: its processes are a group. */
+/** Runs make as in a terminal of its own, so that its processes are a group. */
 function make(...targets: string[]): Starter {
   return makeWith({}, ...targets);
 }
@@ -120,7 +120,7 @@ function killGroup(child: ChildProcess): void {
  *
  * @returns the first install, the waiting ones, and `release`
  */
-async function threeStarters() {
+async function startThree() {
   writeFileSync(path('hold'), '');
   const first = make('install');
   await expect.poll(log, { interval: 10 }).toEqual([expect.stringMatching(/^begin ci --no-audit --no-fund/)]);
@@ -136,21 +136,21 @@ const readSteps = () => log().map((line) => line.split(' ')[0]);
 
 describe('the first make of three terminals', () => {
   test('installs once: the others print what they wait for, and then continue', async () => {
-    const { first, waitingStarters, release } = await threeStarters();
+    const { first, waitingStarters, release } = await startThree();
     release();
     expect(await awaitCodes([first, ...waitingStarters])).toEqual([0, 0, 0]);
     expect(first.output()).not.toMatch(WAITING);
     expect(readSteps()).toEqual(['begin', 'end']);
     expect(existsSync(path('node_modules/complete'))).toBe(true);
     // A later install has nothing left to do.
-    const later = make('install');
-    expect(await later.ended).toBe(0);
-    expect(later.output()).not.toMatch(/waiting|Installing/);
+    const laterInstall = make('install');
+    expect(await laterInstall.ended).toBe(0);
+    expect(laterInstall.output()).not.toMatch(/waiting|Installing/);
     expect(log()).toHaveLength(2);
   });
 
   test('is killed with all of its processes: one of the others installs, and both finish', async () => {
-    const { first, waitingStarters, release } = await threeStarters();
+    const { first, waitingStarters, release } = await startThree();
     rmSync(path('running'), { recursive: true });
     killGroup(first.child);
     release();
@@ -160,7 +160,7 @@ describe('the first make of three terminals', () => {
   });
 
   test('is killed, but its npm is not: the others wait until npm has ended', async () => {
-    const { first, waitingStarters, release } = await threeStarters();
+    const { first, waitingStarters, release } = await startThree();
     process.kill(findChild(first.child.pid ?? 0, 'install.cjs'), 'SIGKILL');
     await new Promise((resolve) => setTimeout(resolve, 100));
     release();
@@ -171,7 +171,7 @@ describe('the first make of three terminals', () => {
   });
 
   test('fails, as without a network: the next one tries', async () => {
-    const { first, waitingStarters, release } = await threeStarters();
+    const { first, waitingStarters, release } = await startThree();
     writeFileSync(path('fail'), '');
     release();
     expect(await awaitCodes([first, ...waitingStarters])).toEqual([2, 2, 2]);
@@ -205,7 +205,7 @@ test('an installation that was interrupted, or is older than the lockfile, is re
 });
 
 /** Returns an environment in which Node reports another version. */
-function asNode(version: string): Record<string, string> {
+function createNodeEnvironment(version: string): Record<string, string> {
   const source = `Object.defineProperty(process.versions, 'node', { value: '${version}' });
     Object.defineProperty(process, 'version', { value: 'v${version}' });`;
   writeFileSync(path('version.cjs'), source);
@@ -230,7 +230,7 @@ describe.runIf(isPinnedHere)('the Node that installs', () => {
   test.each(['16.20.2', '18.20.8', '20.18.3', '21.7.3', '22.11.0'])(
     '%s is refused before npm',
     async (version) => {
-      const { ended, output } = makeWith(asNode(version), 'install');
+      const { ended, output } = makeWith(createNodeEnvironment(version), 'install');
       expect(await ended).toBe(2);
       expect(output()).toContain(
         `with Node 20.19+, 22.12+ or 24+, and this is v${version} (${process.execPath})`,
@@ -240,7 +240,7 @@ describe.runIf(isPinnedHere)('the Node that installs', () => {
   );
 
   test.each(['20.19.0', '22.12.0', '23.11.1', '24.0.0', '26.10.0'])('%s is accepted', async (version) => {
-    const { ended } = makeWith(asNode(version), 'node_modules/.package-lock.json');
+    const { ended } = makeWith(createNodeEnvironment(version), 'node_modules/.package-lock.json');
     expect(await ended).toBe(0);
     expect(readSteps()).toEqual(['begin', 'end']);
   });
@@ -310,13 +310,13 @@ test('the addon appears as a whole, even if others compile it at the same time o
   rmSync(path('hold'));
 
   const starters = [make('addon'), make('addon')];
-  const seen = new Set<string>();
+  const contents = new Set<string>();
   const watching = setInterval(() => {
-    if (existsSync(path('build/nsm.node'))) seen.add(readFileSync(path('build/nsm.node'), 'utf8'));
+    if (existsSync(path('build/nsm.node'))) contents.add(readFileSync(path('build/nsm.node'), 'utf8'));
   }, 5);
   expect(await awaitCodes(starters)).toEqual([0, 0]);
   clearInterval(watching);
   expect(
-    [...seen, readFileSync(path('build/nsm.node'), 'utf8')].filter((text) => text !== 'half+half'),
+    [...contents, readFileSync(path('build/nsm.node'), 'utf8')].filter((text) => text !== 'half+half'),
   ).toEqual([]);
 });

@@ -20,15 +20,18 @@ test('an experimental version needs a commit', () => {
   expect(pack).toThrow(/git repository/);
 });
 
-test('a stable version is that of its tag', () => {
+test('a stable version is the version of its tag', () => {
   expect(formatVersion('1.2.3', 'stable', { commit: COMMIT, tags: ['latest', 'v1.2.3'] })).toBe('1.2.3');
 });
 
-test.each([[[]], [['v1.2.4']], [['1.2.3']], [['v1.2.3-rc.1']]])('no other tag is stable: %j', (tags) => {
-  const pack = () => formatVersion('1.2.3', 'stable', { commit: COMMIT, tags });
-  expect(pack).toThrow(ConfigError);
-  expect(pack).toThrow(/at its tag only: v1\.2\.3$/);
-});
+test.each([[[]], [['v1.2.4']], [['1.2.3']], [['v1.2.3-rc.1']]])(
+  'a stable version is refused at other tags: %j',
+  (tags) => {
+    const pack = () => formatVersion('1.2.3', 'stable', { commit: COMMIT, tags });
+    expect(pack).toThrow(ConfigError);
+    expect(pack).toThrow(/at its tag only: v1\.2\.3$/);
+  },
+);
 
 describe('the public repository', () => {
   const stable = { commit: COMMIT, tags: ['v1.2.3'] };
@@ -44,7 +47,7 @@ describe('the public repository', () => {
     expect(describePublication(manifest, 'experimental', stable).repository?.ref).toBe(COMMIT);
   });
 
-  test('must be known for a stable version only', () => {
+  test('is required for a stable version only', () => {
     const pack = (channel: 'stable' | 'experimental') =>
       describePublication({ version: '1.2.3' }, channel, stable);
     expect(() => pack('stable')).toThrow(ConfigError);

@@ -11,7 +11,7 @@ import {
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
-test('the packages of this repository are in step', () => {
+test('the packages of this repository have the same version', () => {
   const manifests = readManifests(ROOT);
   const version = manifests.get('package.json')?.version ?? '';
   expect(manifests.size).toBeGreaterThan(10);
@@ -31,7 +31,7 @@ test('the lockfile has the versions and dependencies of each package.json', () =
 });
 
 test.each(['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies'])(
-  'finds another version, and a range or another version among %s',
+  'finds a package with a different version, and a range or a different version among %s',
   (field) => {
     const manifests = [
       { name: 'library', version: '1.2.3', [field]: { valibot: '^1.0.0' } },

@@ -1,4 +1,4 @@
-/** The check at the end of `make docs`, run on sites of two pages. */
+/** Tests the check at the end of `make docs` on small sites. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -82,10 +82,10 @@ test.each([
   ['<link rel="stylesheet" href="https://cdn.example/x.css"/>'],
   ['<link rel="stylesheet" href="//cdn.example/x.css"/>'],
   ['<img alt="x" src="https://cdn.example/x.png">'],
-])('%s is not for reading offline', (element) => {
+])('%s is refused, since a site must work offline', (element) => {
   write({ 'index.html': element });
-  const [fault, ...more] = checkSite(site).faults;
-  expect(more).toEqual([]);
+  const [fault, ...furtherFaults] = checkSite(site).faults;
+  expect(furtherFaults).toEqual([]);
   expect(fault).toMatch(/^index\.html: .*(loads a file from cdn\.example|there is no such file)$/);
 });
 
@@ -95,7 +95,7 @@ test.each([
   ['without a page', { 'assets/style.css': '' }, 1, { code: 'SITE_EMPTY' }],
 ])('the command reports a site %s', async (_, files, status, json) => {
   write(files);
-  const result = await call(main, [site, '--json']);
-  expect(result.status).toBe(status);
-  expect(JSON.parse(result.stdout)).toMatchObject(json);
+  const run = await call(main, [site, '--json']);
+  expect(run.status).toBe(status);
+  expect(JSON.parse(run.stdout)).toMatchObject(json);
 });

@@ -1,4 +1,4 @@
-/** The board that operators load is the one that the code generates. */
+/** Checks that the board that operators load is the one that the code generates. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { BOARD, formatBoard } from '../../../scripts/docs/observe_board.ts';

@@ -1,4 +1,4 @@
-/** The tables of settings and errors in the READMEs are generated from the code. */
+/** Checks that the tables of settings and errors in the READMEs are as the code generates them. */
 import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -94,7 +94,7 @@ describe('a table of errors', () => {
     WORSE: { status: 400, meaning: 'worse' },
   } as const;
 
-  test('is in the order of statuses, with a row for a group', () => {
+  test('is ordered by status, with one row for a group', () => {
     expect(splitRows(errorTable(ERRORS))).toEqual([
       '| 400 | `BAD` | bad |',
       '| 400 | `WORSE` | worse |',
@@ -117,11 +117,11 @@ describe('a page', () => {
 
   test('keeps what is outside of the markers', () => {
     const page = `# a\n\n${place('errors', 'old\n')}\nb $& \n${place('settings')}`;
-    const written = withTables(page, { settings: 'S', errors: "E $& $'" });
-    expect(written).toBe(
+    const updatedPage = withTables(page, { settings: 'S', errors: "E $& $'" });
+    expect(updatedPage).toBe(
       `# a\n\n${place('errors', "\nE $& $'\n\n")}\nb $& \n${place('settings', '\nS\n\n')}`,
     );
-    expect(withTables(written, { settings: 'S', errors: "E $& $'" })).toBe(written);
+    expect(withTables(updatedPage, { settings: 'S', errors: "E $& $'" })).toBe(updatedPage);
   });
 
   test.each([

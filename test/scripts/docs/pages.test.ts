@@ -1,4 +1,4 @@
-/** The site that `make docs` writes contains every page of the repository. */
+/** Checks that the site that `make docs` writes contains every page of the repository. */
 import { globSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,7 @@ const options = JSON.parse(readFileSync(join(FOLDER, 'typedoc.json'), 'utf8')) a
   groupOrder: string[];
   searchGroupBoosts: Record<string, number>;
 };
-const onSite = [options.readme, ...options.projectDocuments].map((path) =>
+const sitePages = [options.readme, ...options.projectDocuments].map((path) =>
   relative(ROOT, join(FOLDER, path)),
 );
 
@@ -22,11 +22,11 @@ test('TypeDoc makes a page of every Markdown file', () => {
     cwd: ROOT,
     exclude: ['**/node_modules/**'],
   });
-  expect(onSite.toSorted()).toEqual(files.sort());
+  expect(sitePages.toSorted()).toEqual(files.sort());
 });
 
 test('every page has a title of its own, and a group with a place in the navigation', () => {
-  const pages = onSite.map((path) => describePage(path, readFileSync(join(ROOT, path), 'utf8')));
+  const pages = sitePages.map((path) => describePage(path, readFileSync(join(ROOT, path), 'utf8')));
   expect(new Set(pages.map(({ title }) => title)).size).toBe(pages.length);
   for (const { group } of pages) expect(options.groupOrder).toContain(group);
 });

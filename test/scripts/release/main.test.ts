@@ -103,7 +103,7 @@ Nothing has changed yet: pass --apply to make these changes.`);
   ]);
 });
 
-test('sets the version of these packages and no other, in manifests and lockfiles, commits and tags it', () => {
+test('sets the version of only these packages, in manifests and lockfiles, and commits and tags the change', () => {
   expect(prepare('0.2.0').json).toMatchObject({ commit: git('rev-parse', 'HEAD') });
   const packages = JSON.parse(read('package-lock.json')).packages;
   expect(packages).toEqual({
@@ -202,7 +202,7 @@ describe('refuses, and changes nothing:', () => {
     refuse('0.2.0', /^git commit failed: not today/);
   });
 
-  test('a tag that git can not sign, although it has committed', () => {
+  test("a tag that git can't sign, although it has committed", () => {
     git('config', 'tag.gpgSign', 'true');
     git('config', 'gpg.program', 'false');
     refuse('0.2.0', /^git tag failed: /);
@@ -211,11 +211,11 @@ describe('refuses, and changes nothing:', () => {
 });
 
 test.each(['1.2', '1.2.3-rc.1', 'v1.2.3', '01.2.3', '1.2.3 ', ''])(
-  'the version %j is an invalid command line',
+  'the version %j is refused as a usage error',
   async (version) => {
-    const printed: string[] = [];
-    const io = { log: printed.push, error: (text: string) => printed.push(text), stdin: () => '' };
+    const output: string[] = [];
+    const io = { log: output.push, error: (text: string) => output.push(text), stdin: () => '' };
     expect(await main([version], {}, io)).toBe(2);
-    expect(printed.join('')).toMatch(/^USAGE: .*must be three numbers, such as 1\.2\.3/);
+    expect(output.join('')).toMatch(/^USAGE: .*must be three numbers, such as 1\.2\.3/);
   },
 );

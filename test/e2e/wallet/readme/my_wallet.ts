@@ -1,5 +1,5 @@
 /**
- * The part that the README's page leaves to the wallet: addresses of its services, and its user interface.
+ * Defines what the README's page imports from the wallet: addresses of its services, and its user interface.
  */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { discoverProvider, type ZkLoginSession } from 'sui-enclave/zklogin';

@@ -1,4 +1,4 @@
-/** The README's page with two buttons. */
+/** Connects two buttons to the README's page. */
 import { Transaction } from '@mysten/sui/transactions';
 import { client, session } from './my_wallet.ts';
 import { load, logIn } from './wallet.ts';

@@ -45,14 +45,14 @@ test.each([
   expect(() => parseWrk(report)).toThrow(message);
 });
 
-test('a fixed request needs no Lua code that wrk runs for each request', () => {
+test('a fixed request has no Lua function, which wrk would run for each request', () => {
   expect(writeLuaScript({ path: '/' }, 'x')).toBe('');
   const fixed = writeLuaScript({ path: '/', bodies: ['{"a":"]] \\" \'"}'] }, 'x');
   expect(fixed).toContain('wrk.body = [==[{"a":"]] \\" \'"}]==]');
   expect(fixed).not.toContain('function');
 });
 
-/** Starts a server on loopback that keeps the bodies that it gets. */
+/** Starts a server on loopback that records the bodies of its requests. */
 async function listen(status = 200): Promise<{ origin: string; bodies: string[] }> {
   const bodies: string[] = [];
   const { origin, close } = await listenOnLoopback(async (request, response) => {
@@ -63,7 +63,7 @@ async function listen(status = 200): Promise<{ origin: string; bodies: string[] 
   return { origin, bodies };
 }
 
-const ASK = { path: '/', bodies: ['{"place":"a {n}"}', '{"place":"b {n}"}'] };
+const TARGET = { path: '/', bodies: ['{"place":"a {n}"}', '{"place":"b {n}"}'] };
 const AMOUNT = { connections: 2, seconds: 1 };
 const hasWrk = spawnSync('wrk', ['--version']).error === undefined;
 const LOADS = [
@@ -73,7 +73,7 @@ const LOADS = [
 
 test.each(LOADS)('$name sends all bodies in turn, each with a string of its own', async ({ load }) => {
   const { origin, bodies } = await listen();
-  const { requests, perSecond, p99Ms } = await load(origin, ASK, AMOUNT);
+  const { requests, perSecond, p99Ms } = await load(origin, TARGET, AMOUNT);
   const places = bodies.map((body) => (JSON.parse(body) as { place: string }).place);
   expect(new Set(places).size).toBe(bodies.length);
   for (const letter of ['a ', 'b ']) expect(places.some((place) => place.startsWith(letter))).toBe(true);

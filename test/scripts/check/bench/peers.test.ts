@@ -8,8 +8,8 @@ import { listenOnLoopback } from '../../../../src/testing/fakes.ts';
 import { startFakeWeatherApi } from '../../../../src/testing/weather_api.ts';
 
 /**
- * Source of a peer: it answers GET, asks the weather service by HTTPS for all other requests, and writes
- * which hosts it could reach.
+ * Source of a peer. It answers GET by itself, and requests the weather service over HTTPS for any other
+ * request. It writes to a file what answer other hosts gave.
  */
 const PEER = `
 const { createServer } = require('node:http');
@@ -18,8 +18,8 @@ const reach = (url) => fetch(url).then(({ status }) => status, () => 'nothing');
 createServer(async (request, response) => {
   if (request.method === 'GET') return response.end('Pong!');
   const url = 'https://api.weatherapi.com/v1/current.json?q=Oslo&key=' + process.env.API_KEY;
-  const told = { pid: process.pid, other: await reach('https://example.com/'), plain: await reach('http://example.com/') };
-  writeFileSync(__dirname + '/told.json', JSON.stringify(told));
+  const report = { pid: process.pid, other: await reach('https://example.com/'), plain: await reach('http://example.com/') };
+  writeFileSync(__dirname + '/report.json', JSON.stringify(report));
   response.writeHead(await fetch(url).then(({ status }) => status, () => 502)).end();
 }).listen(process.env.PORT, process.env.HOST);
 `;
@@ -43,7 +43,7 @@ function writePeer(source: string) {
   const bin = join(folder, 'peer.cjs');
   writeFileSync(bin, `#!/usr/bin/env node\n${source}`);
   chmodSync(bin, 0o755);
-  return { bin, told: () => JSON.parse(readFileSync(join(folder, 'told.json'), 'utf8')) };
+  return { bin, readReport: () => JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8')) };
 }
 
 /** A port on which no server listens. */
@@ -56,7 +56,7 @@ async function ask(bin: string, port = FREE_PORT) {
 }
 
 test('a peer gets the same requests as our own server, reaches only the fake, and is ended afterwards', async () => {
-  const { bin, told } = writePeer(PEER);
+  const { bin, readReport } = writePeer(PEER);
   const { Nautilus, 'nautilus-ts': nautilusTs } = await ask(bin);
   const figures = { theirs: 1000, ours: 1000 };
   expect(Nautilus?.asked).toEqual({
@@ -66,7 +66,7 @@ test('a peer gets the same requests as our own server, reaches only the fake, an
   });
   expect(Nautilus?.megabytes).toBeGreaterThan(10);
   expect(nautilusTs).toEqual({ skipped: 'NAUTILUS_TS_DIR is not set' });
-  const { pid, ...reached } = told();
+  const { pid, ...reached } = readReport();
   expect(reached).toEqual({ other: 'nothing', plain: 'nothing' });
   await expect.poll(() => isAlive(pid)).toBe(false);
 });

@@ -38,9 +38,9 @@ describe('a target', () => {
   });
 
   test('may be missing', () => {
-    const { target: _, ...without } = share;
-    expect(isMet(without)).toBeUndefined();
-    expect(toRows([without])).toMatchObject({ warm: { target: '', met: '' } });
+    const { target: _, ...withoutTarget } = share;
+    expect(isMet(withoutTarget)).toBeUndefined();
+    expect(toRows([withoutTarget])).toMatchObject({ warm: { target: '', met: '' } });
   });
 });
 

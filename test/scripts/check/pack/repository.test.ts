@@ -26,7 +26,7 @@ test.each([
   'git+https://github.com/example/enclave/more.git',
   'git+https://github.com.example/example/enclave.git',
   '',
-])('refuses the URL %j, with which npm would refuse the provenance', (url) => {
+])('refuses the URL %j, for which npm would refuse the provenance', (url) => {
   expect(() => parseRepository(url, 'v1.2.3')).toThrow(ConfigError);
 });
 
@@ -37,13 +37,13 @@ describe('a page of a package', () => {
       repository,
     );
 
-  test('links a file that the package lacks in the repository, at the commit', () => {
+  test('links to the repository, at the version, for a file that the package lacks', () => {
     expect(rewrite('See [the commands](../../../CONTRIBUTING.md#commands) and [`a[0]`](b.ts).')).toBe(
       `See [the commands](${PAGE}/blob/v1.2.3/CONTRIBUTING.md#commands) and [\`a[0]\`](${PAGE}/blob/v1.2.3/src/library/sui/b.ts).`,
     );
   });
 
-  test('links nothing that the reader lacks while no repository is known', () => {
+  test('has no link to a file that the package lacks if no repository is known', () => {
     expect(
       rewriteLinks({ path: 'src/a.md', markdown: 'As [`b`](../b.md) says', packed: [] }, undefined),
     ).toBe('As `b` says');
