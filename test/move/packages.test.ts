@@ -66,7 +66,7 @@ describe.each(packageNames())('move/%s', (name) => {
   });
 });
 
-test('the error for code that uses a module which the stub lacks says how to get the framework', async () => {
+test('the error for code that uses a module which the stub lacks tells how to get the framework', async () => {
   const extra = { 'sources/reader.move': 'module app::reader;\n\nuse sui::bcs;\n' };
   const run = await testPackage('weather', chooseFramework({}), { extra });
   expect(run.passed).toBe(false);
@@ -82,7 +82,7 @@ test('the error for code that uses a module which the stub lacks says how to get
 test.each([
   ['option::some(1u64).do!(|_| ());', /FRAMEWORK=fetch/],
   ['3u64.do!(|_| ());', /FRAMEWORK=fetch/],
-])('the error for a macro that the stub lacks says so too: %s', async (line, advice) => {
+])('the error for a macro that the stub lacks gives the same advice: %s', async (line, advice) => {
   const extra = { 'sources/reader.move': `module app::reader;\n\nfun read() { ${line} }\n` };
   expect((await testPackage('weather', chooseFramework({}), { extra })).output).toMatch(advice);
 });

@@ -284,7 +284,7 @@ ${publicKeys.join('\n')}
     abort
 }
 
-/// The signature of a value whose time is `offset_ms` milliseconds after the first quote.
+/// The signature of a value whose time is \`offset_ms\` milliseconds after the first quote.
 public fun signature(signer: u64, offset_ms: u64, value: u64): vector<u8> {
 ${signatures.join('\n')}
     abort
