@@ -124,9 +124,9 @@ async function report(
 
 function formatLines(name: string, { skipped, asked: ratesByAsk = {}, megabytes }: PeerResult): string[] {
   if (skipped !== undefined) return [`${name}: skipped, ${skipped}`];
-  const lines = Object.entries(ratesByAsk).map(([ask, result]) => {
-    if ('skipped' in result) return `${name}, ${ask}: skipped, ${result.skipped}`;
-    return `${name}, ${ask}: ${Math.round(result.theirs)}/s, ours ${Math.round(result.ours)}/s`;
+  const lines = Object.entries(ratesByAsk).map(([ask, rates]) => {
+    if ('skipped' in rates) return `${name}, ${ask}: skipped, ${rates.skipped}`;
+    return `${name}, ${ask}: ${Math.round(rates.theirs)}/s, ours ${Math.round(rates.ours)}/s`;
   });
   return megabytes === undefined ? lines : [...lines, `${name}: ${megabytes.toFixed(0)} MB resident`];
 }

@@ -147,7 +147,7 @@ export function randomPlan(random: Random, pool: readonly Kind[]): Plan {
     else add({ transfer: [source], isAway: kind === 'Coin' });
   };
   // Mostly, no result is left unused.
-  for (const result of results) dispose(result);
+  results.forEach(dispose);
   return steps;
 }
 

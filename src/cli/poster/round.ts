@@ -355,9 +355,9 @@ export class Poster {
     contradicted.add(digest);
   }
 
-  #end(result: PostResult, { digest, url, timestampMs }: Pending, { done }: Findings): void {
+  #end(outcome: PostResult, { digest, url, timestampMs }: Pending, { done }: Findings): void {
     this.#settings.transactions.settle(digest);
-    done.push({ result, digest, url, timestampMs });
+    done.push({ result: outcome, digest, url, timestampMs });
   }
 }
 

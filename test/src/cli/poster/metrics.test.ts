@@ -11,8 +11,8 @@ const gas = {
   left: (code?: string) => (code === 'GAS_AN_HOUR' ? 9n : 93n),
 };
 
-const done = (result: Done['result'], timestampMs: bigint): Done => ({
-  result,
+const done = (outcome: Done['result'], timestampMs: bigint): Done => ({
+  result: outcome,
   digest: 'd',
   url: 'http://one.example',
   timestampMs,

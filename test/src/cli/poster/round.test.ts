@@ -291,9 +291,9 @@ test('two posters write once in each period, and the slower poster pays at most 
   ];
   for (let period = 1; period <= 5; period += 1) {
     const outcomes = await Promise.all([first.outcome(), second.outcome()]);
-    const results = outcomes.flatMap(([result]) => result);
-    expect(results.filter((result) => result === 'posted')).toHaveLength(1);
-    expect(results.filter((result) => result !== 'posted' && result !== 'failed')).toEqual([]);
+    const results = outcomes.flatMap(([ends]) => ends);
+    expect(results.filter((end) => end === 'posted')).toHaveLength(1);
+    expect(results.filter((end) => end !== 'posted' && end !== 'failed')).toEqual([]);
     expect(outcomes.flatMap(([, codes]) => codes)).toEqual([]);
     expect(fixture.board().writes).toBe(period);
     fixture.pass(MINUTE, ...enclaves);
