@@ -7,7 +7,7 @@ import { Panel } from '../../src/console/parts/panel.tsx';
 import { settings } from './surroundings.ts';
 import type { Balance } from './use_balance.ts';
 import type { Failures } from './wallet_view.tsx';
-import { formatSui, short } from './words.ts';
+import { formatSui, shortenId } from './words.ts';
 
 interface Props {
   readonly session: ZkLoginSession;
@@ -36,7 +36,7 @@ export function AccountPanel({ session, balance, failures, onLogOut }: Props) {
               'Address',
               <span className="bytes" key="address">
                 <code title={address} data-address={address}>
-                  {short(address)}
+                  {shortenId(address)}
                 </code>
                 <CopyButton text={address} name="the address" />
               </span>,

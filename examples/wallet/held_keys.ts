@@ -1,8 +1,8 @@
 import type { KeyboardEvent } from 'react';
 
 /**
- * Ignores Enter if it is held down. It would send again whenever its button is enabled again, for example
- * after a failure.
+ * Ignores the repeated events of an Enter key that is held down. They would send again as soon as the button
+ * is enabled again, for example after a failure.
  */
 export function ignoreHeldEnter(event: KeyboardEvent): void {
   if (event.repeat && event.key === 'Enter') event.preventDefault();

@@ -2,17 +2,17 @@ import { CopyButton } from '../../src/console/parts/copy_button.tsx';
 import { Panel } from '../../src/console/parts/panel.tsx';
 import { Tag } from '../../src/console/parts/tag.tsx';
 import type { Tone } from '../../src/console/parts/verdict.tsx';
-import { short } from './words.ts';
+import { shortenId } from './words.ts';
 
-/** A transaction that the user asked for. */
-export interface Sent {
+/** A transaction that the user requested. */
+export interface HistoryEntry {
   readonly description: string;
   /** Digest of the transaction; undefined if it was never sent. */
   readonly digest: string | undefined;
   readonly status: 'executed' | 'failed' | 'unknown';
 }
 
-const TONES: Readonly<Record<Sent['status'], Tone>> = {
+const TONES: Readonly<Record<HistoryEntry['status'], Tone>> = {
   executed: 'success',
   failed: 'danger',
   unknown: 'warning',
@@ -20,23 +20,23 @@ const TONES: Readonly<Record<Sent['status'], Tone>> = {
 
 interface Props {
   /** Transactions, the newest first. */
-  readonly history: readonly Sent[];
+  readonly history: readonly HistoryEntry[];
   /** Description of the transaction that is being sent. */
-  readonly underWay: string | undefined;
+  readonly pendingDescription: string | undefined;
 }
 
-export function HistoryPanel({ history, underWay }: Props) {
+export function HistoryPanel({ history, pendingDescription }: Props) {
   return (
     <Panel title="Transactions">
       <div role="status">
-        {underWay !== undefined && (
+        {pendingDescription !== undefined && (
           <div className="progress">
             <span className="spinner" aria-hidden="true" />
-            <span>{underWay}</span>
+            <span>{pendingDescription}</span>
           </div>
         )}
       </div>
-      {history.length === 0 && underWay === undefined && (
+      {history.length === 0 && pendingDescription === undefined && (
         <p className="subtle">None since this page was loaded.</p>
       )}
       <ol className="history">
@@ -47,7 +47,7 @@ export function HistoryPanel({ history, underWay }: Props) {
             {digest !== undefined && (
               <span className="bytes">
                 <code title={digest} data-digest={digest}>
-                  {short(digest)}
+                  {shortenId(digest)}
                 </code>
                 <CopyButton text={digest} name="the digest" />
               </span>

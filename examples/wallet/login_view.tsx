@@ -10,13 +10,13 @@ import { Steps } from './steps.tsx';
 import { settings } from './surroundings.ts';
 
 const PROVIDER = 'oidc-provider';
-const { ways, issuer } = settings;
-const [first] = ways;
+const { ways: clients, issuer } = settings;
+const [firstClient] = clients;
 
 const TITLES: Readonly<Record<ZkLoginStep, string>> = {
   loading: 'One moment',
   none: 'Log in',
-  leaving: 'Leaving for the provider',
+  leaving: 'Redirecting to the provider',
   token: 'Checking the token',
   salt: 'Asking for your salt',
   proof: 'Making the proof',
@@ -41,8 +41,8 @@ export function LoginView({ login }: { readonly login: UsedZkLogin }) {
       <div>
         <h1>{TITLES[step]}</h1>
         <p className="lead">
-          zkLogin makes an address on Sui of a login at an OpenID provider. The provider does not learn the
-          address, and the chain learns which provider it is, but not who you are there.
+          zkLogin derives an address on Sui from a login at an OpenID provider. The provider does not learn
+          the address. The chain shows which provider you used, but not who you are there.
         </p>
       </div>
       {step === 'expired' && error === undefined && (
@@ -62,7 +62,9 @@ export function LoginView({ login }: { readonly login: UsedZkLogin }) {
             <Panel title="This login">
               <div className="stack">
                 <p role="status">
-                  {error === undefined ? WAITING[step] : 'It is kept in this tab, so that you can try again.'}
+                  {error === undefined
+                    ? WAITING[step]
+                    : 'This tab keeps the login, so that you can try again.'}
                 </p>
                 <div className="buttons">
                   <button
@@ -101,18 +103,18 @@ interface ProviderProps {
 }
 
 function ProviderPanel({ login, isEnabled }: ProviderProps) {
-  const [how, setHow] = useState(first?.how);
+  const [how, setHow] = useState(firstClient?.how);
   const [failure, setFailure] = useState<unknown>();
   const job = useJob(setFailure);
-  const way = ways.find((candidate) => candidate.how === how);
-  const isReady = isEnabled && way !== undefined && job.step === undefined;
+  const client = clients.find((candidate) => candidate.how === how);
+  const isReady = isEnabled && client !== undefined && job.step === undefined;
   const logIn = () => {
-    if (way === undefined) return;
+    if (client === undefined) return;
     setFailure(undefined);
     job.start(async ({ signal, step }) => {
       step('Asking the provider');
-      const provider = await discoverProvider(issuer, { name: PROVIDER, ...way.options, signal });
-      login.logIn({ provider, clientId: way.clientId, redirectUri: `${location.origin}/back` });
+      const provider = await discoverProvider(issuer, { name: PROVIDER, ...client.options, signal });
+      login.logIn({ provider, clientId: client.clientId, redirectUri: `${location.origin}/back` });
     });
   };
   return (
@@ -120,7 +122,7 @@ function ProviderPanel({ login, isEnabled }: ProviderProps) {
       <div className="stack">
         <fieldset className="ways">
           <legend className="ds-label">How the provider answers</legend>
-          {ways.map(({ how: name, title, text }) => (
+          {clients.map(({ how: name, title, text }) => (
             <label key={name}>
               <input
                 type="radio"
@@ -150,7 +152,7 @@ function ProviderPanel({ login, isEnabled }: ProviderProps) {
           This provider runs on this machine, and accepts any name and password. Each name is a user. Each way
           of answering has a client id of its own, under which the same user has another address.
         </p>
-        {failure !== undefined && <Problem title="The provider can’t be asked" error={failure} />}
+        {failure !== undefined && <Problem title="The request to the provider has failed" error={failure} />}
       </div>
     </Panel>
   );

@@ -6,7 +6,7 @@ const LOG_IN = 'Log in again: the address stays the same.';
 const TRY = 'Try again. If it happens again, look at the terminal of make dev-wallet.';
 const LOOK = 'Look the transaction up by its digest before you send another.';
 
-/** Advice by the first characters of a code. Longer beginnings come before shorter ones. */
+/** Advice by the prefix of a code. A longer prefix comes before a shorter one. */
 const ADVICE: readonly (readonly [string, string])[] = [
   ['ZKLOGIN_PROVIDER_REFUSED', 'Log in again, and approve the request of the provider.'],
   ['ZKLOGIN_STATE', 'The answer belongs to another tab or an earlier login. Log in again in this tab.'],
@@ -20,7 +20,7 @@ const ADVICE: readonly (readonly [string, string])[] = [
   ['SUI_NOT_VISIBLE', LOOK],
   ['SUI_', 'Nothing has changed on the chain, except that gas may have been paid. Try again.'],
   ['CLIENT_NOT_REGISTERED', 'The enclave has a new key. Register it, or ask again when it is registered.'],
-  ['CLIENT_', 'Its answer was not accepted, so there is nothing to mint. Ask again.'],
+  ['CLIENT_', 'The enclave’s answer was not accepted, so there is nothing to mint. Ask again.'],
 ];
 
 /** Returns the stable code of a library error; undefined for any other error. */
@@ -29,8 +29,8 @@ export function findCode(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
-/** Makes a sentence of a library message, which begins in lower case. */
-const sentence = (message: string) => message.charAt(0).toUpperCase() + message.slice(1);
+/** Turns a library message, which begins in lower case, into a sentence. */
+const toSentence = (message: string) => message.charAt(0).toUpperCase() + message.slice(1);
 
 export function Problem({ title, error }: { readonly title: string; readonly error: unknown }) {
   const code = findCode(error);
@@ -38,7 +38,7 @@ export function Problem({ title, error }: { readonly title: string; readonly err
   return (
     <div role="alert">
       <Verdict tone="danger" title={title} code={code}>
-        <p>{visibleText(sentence(error instanceof Error ? error.message : String(error)), 400)}</p>
+        <p>{visibleText(toSentence(error instanceof Error ? error.message : String(error)), 400)}</p>
         <p>{advice}</p>
       </Verdict>
     </div>

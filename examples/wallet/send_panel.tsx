@@ -6,7 +6,7 @@ import { TextField } from '../../src/console/parts/text_field.tsx';
 import { ignoreHeldEnter } from './held_keys.ts';
 import type { Balance } from './use_balance.ts';
 import type { Sender } from './wallet_view.tsx';
-import { formatSui, parseMist, short } from './words.ts';
+import { formatSui, parseMist, shortenId } from './words.ts';
 
 interface Props {
   readonly sender: Sender;
@@ -24,7 +24,7 @@ export function SendPanel({ sender, balance }: Props) {
     if (!isReady || sender.isBusy) return;
     const transaction = new Transaction();
     transaction.transferObjects([transaction.splitCoins(transaction.gas, [mist])], to);
-    sender.send(`Send ${formatSui(mist)} SUI to ${short(to)}`, transaction, () => setAmount(''));
+    sender.send(`Send ${formatSui(mist)} SUI to ${shortenId(to)}`, transaction, () => setAmount(''));
   };
   return (
     <Panel title="Send">
@@ -64,6 +64,6 @@ export function SendPanel({ sender, balance }: Props) {
 
 function describeProblem(amount: string, mist: bigint | undefined, isTooMuch: boolean): string | undefined {
   if (amount.trim() === '') return undefined;
-  if (mist === undefined) return 'Write an amount above 0, with at most 9 decimals.';
-  return isTooMuch ? 'It must be less than the balance, which also pays the gas.' : undefined;
+  if (mist === undefined) return 'Enter an amount above 0, with at most 9 decimals.';
+  return isTooMuch ? 'The amount must be less than the balance, which also pays the gas.' : undefined;
 }

@@ -3,12 +3,12 @@ import type { ZkLoginProgress, ZkLoginStep } from 'sui-enclave/react';
 import { Mark } from '../../src/console/parts/mark.tsx';
 import { settings } from './surroundings.ts';
 import { useSeconds } from './use_seconds.ts';
-import { short } from './words.ts';
+import { shortenId } from './words.ts';
 
 type State = 'done' | 'now' | 'ahead' | 'failed';
 
 const PROOF_TEXT = settings.provesReally ? (
-  'The proving service proves this very login, for the development key of this machine, and the node checks the proof.'
+  'The proving service proves this login with the development key of this machine, and the node checks the proof.'
 ) : (
   <>
     A fake stands in for the proving service: its proof is of another login, and the node does not check it.{' '}
@@ -19,28 +19,28 @@ const PROOF_TEXT = settings.provesReally ? (
 const STEPS = [
   {
     title: 'A key',
-    text: 'This tab makes a key pair that signs for a few epochs. The nonce of the login names its public half.',
+    text: 'This tab makes a key pair that signs for a few epochs. The nonce of the login commits to its public key.',
   },
   {
     title: 'The provider',
-    text: 'You log in there. Its token says who you are, and names the nonce, so the token is valid only for this key.',
+    text: 'You log in at the provider. Its token says who you are and contains the nonce, so the token is valid only for this key.',
   },
   {
     title: 'The token',
-    text: 'The page checks state, nonce, issuer, client and times, and takes the token out of address bar and history.',
+    text: 'The page checks state, nonce, issuer, client and times, and removes the token from the address bar and the history.',
   },
   {
     title: 'The salt',
-    text: 'The salt service verifies the token and gives your salt, so that nobody can work out your address from your account.',
+    text: 'The salt service verifies the token and returns your salt, without which nobody can derive your address from your account.',
   },
   {
     title: 'The address',
-    text: 'It depends on issuer, client, your id at the issuer and the salt, so it stays the same.',
+    text: 'It is derived from the issuer, the client, your id at the issuer and the salt, so it stays the same.',
   },
   { title: settings.provesReally ? 'The proof' : 'The proof, a fake', text: PROOF_TEXT },
   {
     title: 'The session',
-    text: 'Until the last epoch ends, this tab can sign transactions with the key and the proof together.',
+    text: 'Until the session’s last epoch ends, this tab can sign transactions with the key and the proof together.',
   },
 ] as const;
 
@@ -79,7 +79,7 @@ export function Steps({ step, address, error }: ZkLoginProgress) {
               <h4>
                 {title} <span className="hidden">({LABELS[state]})</span>
                 {title === 'The address' && address !== undefined && (
-                  <code className="subtle">{short(address)}</code>
+                  <code className="subtle">{shortenId(address)}</code>
                 )}
                 {index === PROOF && state === 'now' && <span className="subtle"> {seconds} s</span>}
               </h4>

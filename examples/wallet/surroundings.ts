@@ -1,4 +1,6 @@
-/** Addresses of the services that the page calls. The server writes the addresses into the page. */
+/**
+ * The page's settings, which its server writes into the page, and a client of the Sui node that they name.
+ */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import type { Settings } from '../../src/toolchain/dev/wallet/page_server.ts';
 

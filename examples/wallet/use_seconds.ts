@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 
-/** Returns the number of seconds since `isRunning` became true. */
+/** Returns the number of whole seconds since `isRunning` became true, or 0 while it is false. */
 export function useSeconds(isRunning: boolean): number {
   const [seconds, setSeconds] = useState(0);
   useEffect(() => {

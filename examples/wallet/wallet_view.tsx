@@ -1,4 +1,4 @@
-/** Shows an open session: the account, ways to send, an enclave to ask, and the transactions so far. */
+/** Shows an open session: the account, a form to send SUI, an enclave to ask, and the transactions. */
 import type { Transaction } from '@mysten/sui/transactions';
 import { useState } from 'react';
 import type { UsedZkLogin } from 'sui-enclave/react';
@@ -6,7 +6,7 @@ import type { ZkLoginSession } from 'sui-enclave/zklogin';
 import { useJob } from '../../src/console/lib/use_job.ts';
 import { AccountPanel } from './account_panel.tsx';
 import { EnclavePanel } from './enclave_panel.tsx';
-import { HistoryPanel, type Sent } from './history_panel.tsx';
+import { type HistoryEntry, HistoryPanel } from './history_panel.tsx';
 import { findCode, Problem } from './problem.tsx';
 import { SendPanel } from './send_panel.tsx';
 import { Steps } from './steps.tsx';
@@ -29,7 +29,7 @@ export interface Sender {
   send(
     description: string,
     transaction: Transaction,
-    done?: (executed: Executed) => Promise<void> | void,
+    onExecuted?: (executed: Executed) => Promise<void> | void,
   ): void;
 }
 
@@ -40,10 +40,10 @@ interface Props {
 
 export function WalletView({ session, login }: Props) {
   const { address } = session;
-  const [history, setHistory] = useState<readonly Sent[]>([]);
+  const [history, setHistory] = useState<readonly HistoryEntry[]>([]);
   const [failure, setFailure] = useState<{ readonly title: string; readonly error: unknown }>();
   const balance = useBalance(client, address);
-  const note = (sent: Sent) => setHistory((before) => [sent, ...before]);
+  const addToHistory = (entry: HistoryEntry) => setHistory((history) => [entry, ...history]);
   const failures: Failures = {
     clear: () => setFailure(undefined),
     add(title, error) {
@@ -55,21 +55,20 @@ export function WalletView({ session, login }: Props) {
   const job = useJob((error) => failures.add('The transaction has failed', error));
   const sender: Sender = {
     isBusy: job.step !== undefined,
-    send(description, transaction, done) {
-      // A second job would replace the running one, although the running one's transaction would still be
-      // sent.
+    send(description, transaction, onExecuted) {
+      // A second job would replace the first, whose transaction would still be sent.
       if (job.step !== undefined) return;
       failures.clear();
       job.start(async ({ step }) => {
         step(description);
         try {
           const executed = await session.execute(transaction, client);
-          note({ description, digest: executed.digest, status: 'executed' });
-          await done?.(executed);
+          addToHistory({ description, digest: executed.digest, status: 'executed' });
+          await onExecuted?.(executed);
         } catch (error) {
           const digest: unknown = error instanceof Error ? Reflect.get(error, 'digest') : undefined;
           const status = findCode(error) === 'SUI_UNKNOWN_OUTCOME' ? 'unknown' : 'failed';
-          note({ description, digest: typeof digest === 'string' ? digest : undefined, status });
+          addToHistory({ description, digest: typeof digest === 'string' ? digest : undefined, status });
           throw error;
         } finally {
           balance.refresh();
@@ -90,7 +89,7 @@ export function WalletView({ session, login }: Props) {
         </div>
         <div className="stack">
           <EnclavePanel {...parts} />
-          <HistoryPanel history={history} underWay={job.step} />
+          <HistoryPanel history={history} pendingDescription={job.step} />
         </div>
       </div>
       <details className="panel">

@@ -1,10 +1,10 @@
-/** Reads and formats numbers and ids for people. */
+/** Parses amounts that people enter, and formats amounts and ids for people. */
 
 const MIST_DIGITS = 9;
 
 /**
- * Converts SUI in decimal to MIST, exactly. The result is undefined for less than one MIST, and for text that
- * is not an amount.
+ * Converts SUI in decimal to MIST, exactly. Returns undefined for less than one MIST, and for text
+ * that is not an amount.
  */
 export function parseMist(text: string): bigint | undefined {
   const [, whole = '', fraction = ''] = /^(\d{1,10})(?:\.(\d{1,9}))?$/.exec(text.trim()) ?? [];
@@ -21,7 +21,7 @@ export function formatSui(mist: bigint): string {
   return fraction === '' ? whole : `${whole}.${fraction}`;
 }
 
-/** Shortens an id to `0x1234…abcd`, or a digest to its ends. */
-export function short(id: string): string {
+/** Shortens an id to its ends, such as `0x123456…abcdef`. A digest keeps 6 characters at each end. */
+export function shortenId(id: string): string {
   return id.length > 16 ? `${id.slice(0, id.startsWith('0x') ? 8 : 6)}…${id.slice(-6)}` : id;
 }

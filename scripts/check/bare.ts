@@ -43,7 +43,7 @@ export interface Step {
   readonly hasNetwork?: boolean;
 }
 
-/** Returns a command that a reader types into a terminal. */
+/** Returns the first match on the page: a command that a reader types. @throws UsageError if there is none */
 function findCommand(page: string, pattern: RegExp): string {
   const [text] = pattern.exec(page) ?? [];
   if (text === undefined) throw new UsageError(`the pages have no command like ${pattern}`);
@@ -62,14 +62,17 @@ ${commands}
 kill $server
 wait $server || true`;
 
-/** @param pages the text of CONTRIBUTING.md and README.md, from which the steps take their commands */
+/**
+ * Returns the steps. @param pages the text of CONTRIBUTING.md and README.md, from which the steps take their
+ * commands
+ */
 export function readSteps(pages: string): readonly Step[] {
   const packages = findCommand(pages, /apt install [\w+ -]+/)
     .replace('apt install', '')
     .trim();
   const node = findCommand(pages, /^npm install --global [^#\n]+/m);
   const request = findCommand(pages, /^curl -s http:\/\/127\.0\.0\.1:3000\/process_data [^`]+/m);
-  const isSigned = `| tee ~/answer.json; grep -q '"signature":"[0-9a-f]\\{128\\}"' ~/answer.json`;
+  const checkSigned = `| tee ~/answer.json; grep -q '"signature":"[0-9a-f]\\{128\\}"' ~/answer.json`;
   return [
     {
       name: 'install the packages of Debian',
@@ -82,7 +85,7 @@ export function readSteps(pages: string): readonly Step[] {
     { name: 'install the packages of npm', hasNetwork: true, script: 'make install' },
     {
       name: "make dev, with the README's request",
-      script: serve('make dev', 'curl -s http', `${request} ${isSigned}`),
+      script: serve('make dev', 'curl -s http', `${request} ${checkSigned}`),
     },
     { name: 'make test', script: 'make test' },
     {
@@ -101,10 +104,10 @@ export function readSteps(pages: string): readonly Step[] {
 cd my-oracle; npm cache add ./packages/*.tgz; npm ci`,
     },
     {
-      name: 'its dev',
-      script: `cd ~/my-oracle; ${serve('npx --offline sui-enclave dev', 'curl -s http', `bash -c "$(grep -m1 -o 'curl -s http.*' ~/server.log)" ${isSigned}`)}`,
+      name: 'run the application',
+      script: `cd ~/my-oracle; ${serve('npx --offline sui-enclave dev', 'curl -s http', `bash -c "$(grep -m1 -o 'curl -s http.*' ~/server.log)" ${checkSigned}`)}`,
     },
-    { name: 'its test', script: 'cd ~/my-oracle; npx --offline sui-enclave test' },
+    { name: 'test the application', script: 'cd ~/my-oracle; npx --offline sui-enclave test' },
   ];
 }
 
@@ -125,9 +128,7 @@ exec chroot --userspec="$user" "$root" env -i "$@" bash -euo pipefail -c "$scrip
 
 const read = (program: string, ...args: string[]) => execFileSync(program, args, { encoding: 'utf8' }).trim();
 
-/**
- * Runs a program. If it is missing or fails, the command ends. The program's output goes to standard error.
- */
+/** Runs a program, whose output goes to standard error. @throws BareError if it is missing or fails */
 function run(name: string, program: string, ...args: string[]): void {
   const { status, signal, error } = spawnSync(program, args, { stdio: ['ignore', 2, 2] });
   if (status === 0) return;
@@ -241,7 +242,7 @@ function measure(
 export const main = command({
   name: 'bare',
   program: 'npm run bare --',
-  purpose: `Makes a bare Debian 12 in a temporary folder, with what CONTRIBUTING.md names and nothing else, clones the last commit there
+  purpose: `Makes a bare Debian 12 in a temporary folder, with only the packages that CONTRIBUTING.md names. Clones the last commit there
 as an ordinary user, and runs make dev with the README's request, make test, make play, and an application that
 create-sui-enclave writes. Prints the time of each step, and ends at the first step that fails.
 Needs root, Debian's packages debootstrap and iproute2, 5 GB of disk in TMPDIR, and the registries of Debian and npm, which it
@@ -283,7 +284,7 @@ reaches with this machine's settings of apt and npm.`,
         text: [`All steps passed, on ${commit}:`, ...lines].join('\n'),
       };
     } finally {
-      if (keep) io.error(`Kept: ${root}`);
+      if (keep) io.error(`The folder stays: ${root}`);
       else rmSync(folder, { recursive: true, force: true });
     }
   },

@@ -10,7 +10,7 @@ import { integer, text } from '../../src/cli/values.ts';
 import { CodedError } from '../../src/library/errors.ts';
 import { quantity } from '../../src/library/wording.ts';
 import { randomNumbers } from './fuzz_attestation.ts';
-import { createProbe, effectOn, makeObjects, type Probe } from './rules/case.ts';
+import { createProbe, findEffect, makeObjects, type Probe } from './rules/case.ts';
 import { type NodeUrls, openNode } from './rules/node.ts';
 import { compileProbe, SOURCES } from './rules/probe.ts';
 import { buildPlan, type Kind, type Plan, randomPlan } from './rules/random_transaction.ts';
@@ -18,7 +18,7 @@ import { type Sent, World } from './rules/world.ts';
 
 /** Every code of a DifferentialError, and what it means. */
 export const DIFFERENTIAL_CODES = {
-  OUTCOMES_DIFFER: 'One transaction had two outcomes.',
+  OUTCOMES_DIFFER: 'A transaction had different outcomes on the two nodes.',
 } as const;
 
 class DifferentialError extends CodedError<keyof typeof DIFFERENTIAL_CODES> {}
@@ -38,7 +38,8 @@ interface Side {
   readonly ids: string[];
 }
 
-interface Described {
+/** A text that describes an object, without its id. */
+interface ObjectDescription {
   readonly id: string;
   readonly text: string;
 }
@@ -73,15 +74,15 @@ export async function compareNodes(
     kinds.splice(
       0,
       kinds.length,
-      ...kinds.map((kind, position) => findKind(first.kept[position]?.text ?? '') ?? kind),
+      ...kinds.map((kind, position) => findKind(first.poolObjects[position]?.text ?? '') ?? kind),
     );
-    for (const position of first.removed) {
+    for (const position of first.removedPositions) {
       kinds.splice(position, 1);
       for (const { ids } of [left, right]) ids.splice(position, 1);
     }
-    for (const [position, { id, text: shown }] of first.made.entries()) {
-      const kind = findKind(shown);
-      const twin = second.made[position];
+    for (const [position, { id, text: description }] of first.newObjects.entries()) {
+      const kind = findKind(description);
+      const twin = second.newObjects[position];
       if (kind === undefined || twin === undefined || kinds.length >= MAX_POOL) continue;
       kinds.push(kind);
       left.ids.push(id);
@@ -100,43 +101,47 @@ async function open(urls: NodeUrls, modules: readonly Uint8Array[]): Promise<Sid
 async function execute({ probe, ids }: Side, plan: Plan) {
   const sent = await probe.world.send((tx) => buildPlan(plan, tx, probe, ids));
   const outcome = sent.outcome.startsWith('refused') ? 'refused' : sent.outcome;
-  const made = (await describeObjects(probe, createdBy(sent))).sort((a, b) => (a.text < b.text ? -1 : 1));
-  const kept = await describeObjects(probe, ids);
+  const newObjects = (await describeObjects(probe, listCreatedIds(sent))).sort((a, b) =>
+    a.text < b.text ? -1 : 1,
+  );
+  const poolObjects = await describeObjects(probe, ids);
   const events = sent.events.map(
     ({ eventType, bcs }) => `${nameType(eventType, probe)} ${Buffer.from(bcs).toString('hex')}`,
   );
-  const effects = ids.map((id) => effectOn(id, sent));
+  const effects = ids.map((id) => findEffect(id, sent));
   const lines = [
     outcome,
     ...events,
-    ...kept.map((object, index) => `object ${index}: ${effects[index]} ${object.text}`),
-    ...made.map((object) => `new: ${object.text}`),
+    ...poolObjects.map((object, index) => `object ${index}: ${effects[index]} ${object.text}`),
+    ...newObjects.map((object) => `new: ${object.text}`),
   ];
-  // The indexes go from the last to the first, so that removing an object does not move those still to
-  // remove.
-  const removed = kept.flatMap((object, index) => (object.text === REMOVED ? index : [])).reverse();
-  return { outcome, made, kept, removed, text: lines.join('\n') };
+  // The last position comes first, so that removing an object does not move the objects that are removed
+  // after it.
+  const removedPositions = poolObjects
+    .flatMap((object, index) => (object.text === REMOVED ? index : []))
+    .reverse();
+  return { outcome, newObjects, poolObjects, removedPositions, text: lines.join('\n') };
 }
 
-function findKind(shown: string): Kind | undefined {
-  if (shown.includes('Immutable')) return 'Frozen';
-  return (['Thing', 'Pinned', 'Box'] as const).find((name) => shown.includes(`::${name}`));
+function findKind(description: string): Kind | undefined {
+  if (description.includes('Immutable')) return 'Frozen';
+  return (['Thing', 'Pinned', 'Box'] as const).find((name) => description.includes(`::${name}`));
 }
 
-function createdBy({ changed }: Sent): string[] {
+function listCreatedIds({ changed }: Sent): string[] {
   return changed
     .filter(({ idOperation, outputState }) => idOperation === 'Created' && outputState === 'ObjectWrite')
     .map(({ objectId }) => objectId);
 }
 
 /** Describes objects without their ids, which differ between two nodes. */
-async function describeObjects(probe: Probe, ids: readonly string[]): Promise<Described[]> {
+async function describeObjects(probe: Probe, ids: readonly string[]): Promise<ObjectDescription[]> {
   if (ids.length === 0) return [];
   const { objects } = await probe.world.client.getObjects({
     objectIds: [...ids],
     include: { content: true },
   });
-  return objects.map((object, index): Described => {
+  return objects.map((object, index): ObjectDescription => {
     const id = ids[index] ?? '';
     if (object instanceof Error) return { id, text: REMOVED };
     // The content begins after the object's own id. For a box, it begins after the id of the thing in the box
@@ -167,13 +172,13 @@ export const main = command({
   name: 'differential',
   program: 'npm run test:differential --',
   purpose:
-    'Sends random transactions to two Sui nodes, and compares outcomes, events and objects. A node that no option\nnames is the model of `make dev-sui`. Against a network, set SUI_FRAMEWORK_DIR or FRAMEWORK as for publish.',
+    'Sends random transactions to two Sui nodes, and compares outcomes, events and objects. The model of `make dev-sui`\ntakes the place of a node that no option names. Against a network, set SUI_FRAMEWORK_DIR or FRAMEWORK as for publish.',
   arguments: {},
   options: {
     node: { value: '<url>', help: 'the first node', schema: URL_SCHEMA },
-    faucet: { value: '<url>', help: 'its faucet', schema: URL_SCHEMA },
+    faucet: { value: '<url>', help: 'the faucet of the first node', schema: URL_SCHEMA },
     'other-node': { value: '<url>', help: 'the second node', schema: URL_SCHEMA },
-    'other-faucet': { value: '<url>', help: 'its faucet', schema: URL_SCHEMA },
+    'other-faucet': { value: '<url>', help: 'the faucet of the second node', schema: URL_SCHEMA },
     transactions: {
       value: '<number>',
       help: 'number of transactions',
@@ -182,11 +187,11 @@ export const main = command({
     },
     seed: {
       value: '<number>',
-      help: 'a run of the same seed makes the same transactions',
+      help: 'a run with the same seed sends the same transactions',
       schema: integer(0, 999_999_999),
     },
   },
-  notes: 'exit codes: 0 all outcomes were the same; 1 two differed; 2 invalid command line',
+  notes: 'exit codes: 0 all outcomes were the same; 1 a transaction had two outcomes; 2 invalid command line',
   async run({ options }) {
     const { transactions, seed = Date.now() % 1e9 } = options;
     const first = { url: options.node, faucet: options.faucet };

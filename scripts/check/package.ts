@@ -1,5 +1,5 @@
 /**
- * `make test-package`: makes the packages. Installs the library into an empty project beside the oldest and
+ * `make test-package`: makes the packages, installs the library into an empty project beside the oldest and
  * the pinned `@mysten/sui`, and uses it from plain JavaScript, from TypeScript and from a page in Chromium.
  * The size of the page's bundle, which is the size of the client, must stay below `MAX_BUNDLE_SIZE`. Then the
  * other modules test the rest: `package/examples.ts` the examples, `package/server.ts` the server,
@@ -32,14 +32,14 @@ import { serverSteps } from './package/server.ts';
 import {
   checkDependencies,
   expectEqual,
-  installedTwice,
+  installedVersion,
   launchBrowser,
+  listDuplicates,
   ROOT,
   readPublished,
   run,
   type Steps,
   unpack,
-  versionHere,
 } from './package/support.ts';
 import { toolchainSteps } from './package/toolchain.ts';
 import { README_FILE } from './package/wallet_page.ts';
@@ -65,11 +65,11 @@ const tarballs = new Map<string, string>();
 const findTarball = (name: string) => tarballs.get(name) ?? '';
 const work = mkdtempSync(join(tmpdir(), 'sui-enclave-package-'));
 /** Folder with the files of the library's tarball. */
-const shipped = join(work, 'package');
+const libraryFolder = join(work, 'package');
 const project = join(work, 'app');
 
 /** Returns the lowest version that a peer range such as ^1.2.3 allows. */
-function lowest(range: string): string {
+function lowestVersion(range: string): string {
   return range.replace(/^\^/, '');
 }
 
@@ -96,14 +96,14 @@ async function install(suiVersion: string, reactVersion: string): Promise<string
   writeFileSync(join(project, 'package.json'), JSON.stringify(empty));
   const specifiers = [findTarball('sui-enclave'), `@mysten/sui@${suiVersion}`, `react@${reactVersion}`];
   for (const name of ['@mysten/wallet-standard', '@types/react'])
-    specifiers.push(`${name}@${versionHere(name)}`);
+    specifiers.push(`${name}@${installedVersion(name)}`);
   await run('npm', ['install', '--no-audit', '--no-fund', ...specifiers], { cwd: project });
   // The suffix .txt hides code from this project's compiler, because it imports the installed package.
   for (const name of readdirSync(FIXTURES)) {
     copyFileSync(join(FIXTURES, name), join(project, name.replace(/\.txt$/, '')));
   }
   writeFileSync(join(project, 'weather.pcrs'), PCRS);
-  expectEqual(installedTwice(project), []);
+  expectEqual(listDuplicates(project), []);
   const { stdout } = await run('du', ['-sm', 'node_modules'], { cwd: project });
   return `no package twice, ${stdout.split('\t')[0]} MB in node_modules`;
 }
@@ -124,7 +124,7 @@ async function useFromJavaScript(): Promise<string> {
   return 'from each of its entries';
 }
 
-/** Checks that a bare `import 'sui-enclave'` loads nothing, and says what to import. */
+/** Checks that a bare `import 'sui-enclave'` fails, and that its error names the entries to import. */
 async function importRoot(): Promise<string> {
   const code = `import('sui-enclave').then(() => 'loaded', (error) => error.message).then(console.log)`;
   const { stdout } = await run(process.execPath, ['--input-type=module', '-e', code], { cwd: project });
@@ -132,7 +132,7 @@ async function importRoot(): Promise<string> {
     stdout.trim(),
     `import one of the entries of sui-enclave instead: ${ENTRIES.map((entry) => `sui-enclave/${entry}`).join(', ')}`,
   );
-  return 'and names them all';
+  return 'it names all entries';
 }
 
 async function useFromTypeScript(): Promise<string> {
@@ -165,10 +165,10 @@ const steps: Steps = {
     const { channel, packages } = JSON.parse(stdout);
     for (const { name, file } of packages) tarballs.set(name, join(ROOT, file));
     await unpack(findTarball('sui-enclave'), work);
-    const paths = globSync('**/*.*', { cwd: shipped });
-    const foreign = paths.filter((path) => !/(\.js|\.d\.ts|^package\.json|README\.md)$/.test(path));
-    expectEqual(foreign, []);
-    const { version: packed, exports } = readPublished(shipped);
+    const paths = globSync('**/*.*', { cwd: libraryFolder });
+    const unexpectedPaths = paths.filter((path) => !/(\.js|\.d\.ts|^package\.json|README\.md)$/.test(path));
+    expectEqual(unexpectedPaths, []);
+    const { version: packed, exports } = readPublished(libraryFolder);
     expectEqual(Object.keys(exports), ['.', ...[...ENTRIES, ...PARTS].map((entry) => `./${entry}`)]);
     expectEqual(packed.startsWith(`${version}-experimental.`), channel === 'experimental');
     return `${quantity(paths.length, 'file')}, ${quantity(statSync(findTarball('sui-enclave')).size, 'byte')} packed`;
@@ -177,7 +177,7 @@ const steps: Steps = {
   ...manifestSteps(work, tarballs),
 
   async 'its manifest lists what it imports, at the versions pinned here, and nothing else'() {
-    const { peerDependencies, peerDependenciesMeta } = readPublished(shipped);
+    const { peerDependencies, peerDependenciesMeta } = readPublished(libraryFolder);
     const optionalPeers = [
       '@mysten/wallet-standard',
       '@sigstore/bundle',
@@ -188,46 +188,48 @@ const steps: Steps = {
     expectEqual(Object.keys(peerDependencies), ['@mysten/bcs', '@mysten/sui', ...optionalPeers]);
     const optional = Object.fromEntries(optionalPeers.map((name) => [name, { optional: true }]));
     expectEqual(peerDependenciesMeta, optional);
-    const count = await checkDependencies(shipped, [
+    const count = await checkDependencies(libraryFolder, [
       ...ENTRIES.map((entry) => `${entry}/index.js`),
       ...PARTS.map((part) => `${part}.js`),
     ]);
     return quantity(count, 'package');
   },
 
-  async 'its README names the Node, the file and the peers that its manifest does'() {
-    const readme = readFileSync(join(shipped, 'README.md'), 'utf8');
-    const { version: packed, engines, peerDependencies, peerDependenciesMeta } = readPublished(shipped);
+  async 'its README names the same Node, file and peers as its manifest'() {
+    const readme = readFileSync(join(libraryFolder, 'README.md'), 'utf8');
+    const { version: packed, engines, peerDependencies, peerDependenciesMeta } = readPublished(libraryFolder);
     const [, node] = /Node (\d+) or newer/.exec(readme) ?? [];
     expectEqual(engines, { node: `>=${node}` });
     const [, file, peers = ''] = /^npm install (\S+) (.*)$/m.exec(readme) ?? [];
     expectEqual(file, `./sui-enclave-${packed}.tgz`);
-    const needed = Object.keys(peerDependencies).filter((name) => !peerDependenciesMeta?.[name]?.optional);
-    expectEqual(peers.split(' ').sort(), needed);
-    const first = readFileSync(join(ROOT, 'README.md'), 'utf8');
-    if (!first.includes(`for Node ${node} or newer`) || !first.includes(peers)) {
+    const requiredPeers = Object.keys(peerDependencies).filter(
+      (name) => !peerDependenciesMeta?.[name]?.optional,
+    );
+    expectEqual(peers.split(' ').sort(), requiredPeers);
+    const rootReadme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+    if (!rootReadme.includes(`for Node ${node} or newer`) || !rootReadme.includes(peers)) {
       throw new Error(`README.md names another Node or other peers than ${node} and ${peers}`);
     }
     return `Node ${node}, ${peers}`;
   },
 
   async 'it installs beside the lowest @mysten/sui and React that it allows'() {
-    const { peerDependencies } = readPublished(shipped);
+    const { peerDependencies } = readPublished(libraryFolder);
     return await install(
-      lowest(peerDependencies['@mysten/sui'] ?? ''),
-      lowest(peerDependencies['react'] ?? ''),
+      lowestVersion(peerDependencies['@mysten/sui'] ?? ''),
+      lowestVersion(peerDependencies['react'] ?? ''),
     );
   },
   'plain JavaScript verifies a real document with it, beside the lowest peers': useFromJavaScript,
   'TypeScript accepts its types and the snippets of its READMEs, beside the lowest peers': useFromTypeScript,
   'it installs beside the @mysten/sui and React that are pinned here': () =>
-    install(versionHere('@mysten/sui'), versionHere('react')),
+    install(installedVersion('@mysten/sui'), installedVersion('react')),
   'plain JavaScript verifies a real document with it': useFromJavaScript,
-  'the package without an entry says which to import': importRoot,
+  'an import of the package without an entry fails, and names the entries': importRoot,
   'TypeScript accepts its types and the snippets of its READMEs, and refuses what they forbid':
     useFromTypeScript,
 
-  async 'its bundle for browsers is small, and needs nothing of Node'() {
+  async 'its bundle for browsers is small, and needs no modules of Node'() {
     const bundle = await rolldown({
       input: join(project, 'page.js'),
       platform: 'browser',
@@ -249,11 +251,11 @@ const steps: Steps = {
     return `${quantity(size, 'byte')} minified and gzipped, of ${MAX_BUNDLE_SIZE}`;
   },
 
-  async 'of its entries, only the one for React loads React, and only that of the wallet the Wallet Standard'() {
+  async 'only its entry for React loads React, and only its entry for the wallet loads the Wallet Standard'() {
     for (const entry of ENTRIES) {
       const imported = new Set<string>();
       const bundle = await rolldown({
-        input: join(shipped, entry, 'index.js'),
+        input: join(libraryFolder, entry, 'index.js'),
         platform: 'browser',
         logLevel: 'silent',
         external(specifier) {
@@ -266,7 +268,7 @@ const steps: Steps = {
       const peers = ['react', '@mysten/wallet-standard'].map((name) => imported.has(name));
       expectEqual([entry, ...peers], [entry, entry === 'react', entry === 'wallet']);
     }
-    return 'the others do not grow by it';
+    return 'no other entry loads either';
   },
 
   async 'a page in Chromium verifies a real document with it'() {
@@ -308,5 +310,5 @@ try {
   rmSync(work, { recursive: true });
 }
 console.log(`${passed} passed, ${failed} failed`);
-// Servers of a failed step would keep this process running; they end with it.
+// Servers of a failed step would keep this process running. They end when it exits.
 process.exit(failed === 0 ? 0 : 1);

@@ -1,4 +1,4 @@
-/** The packages of this repository have one version, and depend on each other at exactly that version. */
+/** Checks that the packages of this repository have one version, at which they depend on each other. */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -42,6 +42,8 @@ interface Page {
 }
 
 /**
+ * Checks the links of a site.
+ *
  * @param folder of the site
  * @returns the number of pages and of links within the site, and each fault as `page: link: problem`
  * @throws SiteError: SITE_EMPTY
@@ -59,7 +61,8 @@ export function checkSite(folder: string): { pages: number; links: number; fault
     for (const link of page.links) {
       const url = new URL(link.target, pathToFileURL(path));
       if (url.protocol === 'file:') links += 1;
-      const fault = url.protocol === 'file:' ? deadLink(url, files, pages) : loadedFromAfar(link, url);
+      const fault =
+        url.protocol === 'file:' ? describeDeadLink(url, files, pages) : describeRemoteFile(link, url);
       if (fault !== undefined) faults.push(`${relative(root, path)}: ${link.target}: ${fault}`);
     }
   }
@@ -83,7 +86,7 @@ function decodeEntities(text: string): string {
   return text.replace(/&(quot|#39|lt|gt|amp);/g, (_, name: string) => entities[name] ?? '');
 }
 
-function deadLink(
+function describeDeadLink(
   url: URL,
   files: ReadonlySet<string>,
   pages: ReadonlyMap<string, Page>,
@@ -92,12 +95,12 @@ function deadLink(
   if (!files.has(path)) return 'there is no such file';
   const anchor = decodeURIComponent(url.hash.slice(1));
   const page = pages.get(path);
-  // The link "#" is to the top of the page, and the anchors in an image are not checked.
+  // The link "#" goes to the top of the page. Anchors in images are not checked.
   if (anchor === '' || page === undefined || page.anchors.has(anchor)) return undefined;
   return 'the page has no such anchor';
 }
 
-function loadedFromAfar({ element }: Link, { host }: URL): string | undefined {
+function describeRemoteFile({ element }: Link, { host }: URL): string | undefined {
   return LOADED.includes(element) ? `loads a file from ${host}` : undefined;
 }
 

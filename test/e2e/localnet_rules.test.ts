@@ -5,11 +5,11 @@
  */
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createProbe, effectOn, makeObjects, type Probe } from '../../scripts/check/rules/case.ts';
+import { createProbe, findEffect, makeObjects, type Probe } from '../../scripts/check/rules/case.ts';
 import { CASES } from '../../scripts/check/rules/cases.ts';
 import { type OpenNode, openNode } from '../../scripts/check/rules/node.ts';
 import { compileProbe, SOURCES } from '../../scripts/check/rules/probe.ts';
-import { createdIn, packageIn, World } from '../../scripts/check/rules/world.ts';
+import { findCreatedId, findPackageId, World } from '../../scripts/check/rules/world.ts';
 import { buildTransaction, sendTransaction } from '../../src/library/sui/index.ts';
 
 let node: OpenNode;
@@ -29,7 +29,7 @@ test.each(CASES)('$name: $outcome', async ({ needs = [], effects = [], outcome, 
   const ids = await makeObjects(probe, needs);
   const sent = await world.send((tx) => build(tx, probe, ids));
   expect(sent.outcome).toEqual(typeof outcome === 'string' ? outcome : expect.stringMatching(outcome));
-  const operations = ids.slice(0, effects.length).map((id) => effectOn(id, sent));
+  const operations = ids.slice(0, effects.length).map((id) => findEffect(id, sent));
   expect(operations).toEqual(effects);
 });
 
@@ -83,12 +83,12 @@ async function sendFailing(owned: string, shared: string) {
 test('a call uses the versions that its root package was published with', async () => {
   const base = await world.send(world.publication(await compileProbe(SOURCES.base)));
   expect(base.outcome).toBe('done');
-  const [first, cap] = [packageIn(base), createdIn(base, '::package::UpgradeCap')];
+  const [first, cap] = [findPackageId(base), findCreatedId(base, '::package::UpgradeCap')];
   const below = { base: { source: SOURCES.base, id: first } };
   const mid = await world.publish(await compileProbe(SOURCES.mid, below), [first]);
   const upgraded = await world.send(world.upgrade(first, cap, await compileProbe(SOURCES.base_2)));
   expect(upgraded.outcome).toBe('done');
-  const second = packageIn(upgraded);
+  const second = findPackageId(upgraded);
   const newer = await world.publish(await compileProbe(SOURCES.mid, below), [second]);
   const topModules = await compileProbe(SOURCES.top, {
     ...below,
@@ -122,13 +122,13 @@ test('a call uses the versions that its root package was published with', async 
   expect(announcement.events.map(({ eventType }) => eventType)).toEqual([`${second}::base::Added`]);
   // An object's type has the id of that version too, and the later version takes the object.
   const keeping = await world.send((tx) => void tx.moveCall({ target: `${second}::base::keep` }));
-  const keptId = createdIn(keeping, `${second}::base::Kept`);
+  const keptId = findCreatedId(keeping, `${second}::base::Kept`);
   const ending = await world.send(
     (tx) => void tx.moveCall({ target: `${second}::base::end`, arguments: [tx.object(keptId)] }),
   );
-  expect([ending.outcome, effectOn(keptId, ending)]).toEqual(['done', 'deleted']);
+  expect([ending.outcome, findEffect(keptId, ending)]).toEqual(['done', 'deleted']);
   // A Publisher belongs to all types of its module, no matter which version introduced them.
-  const publisher = createdIn(base, '::package::Publisher');
+  const publisher = findCreatedId(base, '::package::Publisher');
   const publishes = async (type: string) => {
     const sent = await world.send((tx) => {
       const publication = { target: `${second}::base::publishes`, typeArguments: [type] };
@@ -174,7 +174,7 @@ test('a call uses the versions that its root package was published with', async 
 
 test('an upgrade may change only what its policy allows', async () => {
   const published = await world.send(world.publication(await compileProbe(SOURCES.base)));
-  const [first, cap] = [packageIn(published), createdIn(published, '::package::UpgradeCap')];
+  const [first, cap] = [findPackageId(published), findCreatedId(published, '::package::UpgradeCap')];
   const { base } = SOURCES;
   const upgrade = async (source: string, policy = 0, from = first) =>
     await world.send(world.upgrade(from, cap, await compileProbe(source), policy));
@@ -195,13 +195,13 @@ test('an upgrade may change only what its policy allows', async () => {
   const third = await upgrade(
     `${base.replace('entry fun roll() {}', '')}\npublic fun more() {}`,
     128,
-    packageIn(second),
+    findPackageId(second),
   );
   expect(third.outcome).toBe('done');
   const fourth = await upgrade(
     `${base.replace('entry fun roll() {}', '')}\npublic fun more() {}`,
     192,
-    packageIn(third),
+    findPackageId(third),
   );
   expect(fourth.outcome).toBe('done');
 });

@@ -158,12 +158,12 @@ describe('the runner', () => {
       extra: withoutOwnTests('enclave'),
     });
     expect(run.output.match(/\[ FAIL {4}\] \S+/g)).toEqual([
-      '[ FAIL    ] enclave::real_document_cli_tests::a_registrar_registers_it',
+      '[ FAIL    ] enclave::real_document_cli_tests::a_registrar_registers_the_document',
       '[ FAIL    ] enclave::real_document_cli_tests::a_rotation_registers_the_successor',
       '[ FAIL    ] enclave::real_document_cli_tests::another_image_is_refused',
-      '[ FAIL    ] enclave::real_document_cli_tests::anyone_registers_it_under_an_open_config',
-      '[ FAIL    ] enclave::real_document_cli_tests::one_transaction_creates_registers_and_shares',
-      '[ FAIL    ] enclave::real_document_cli_tests::registers_and_key_are_those_of_the_document',
+      '[ FAIL    ] enclave::real_document_cli_tests::anyone_registers_the_document_under_an_open_config',
+      '[ FAIL    ] enclave::real_document_cli_tests::one_transaction_creates_and_shares_a_config_and_an_enclave',
+      '[ FAIL    ] enclave::real_document_cli_tests::the_registers_and_the_key_are_those_of_the_document',
     ]);
     expect(
       run.output.match(/aborted with code 0 originating in the module sui::nitro_attestation/g),

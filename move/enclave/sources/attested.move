@@ -7,18 +7,18 @@ use sui::nitro_attestation::NitroAttestationDocument;
 /// The registers, the public key (empty where the document has none) and the time of an attestation.
 public struct Attested(Pcrs, vector<u8>, u64) has drop;
 
-/// `at_ms` is in milliseconds since the Unix epoch.
+/// Returns the parts of an attestation. `at_ms` is in milliseconds since the Unix epoch.
 public(package) fun new(pcrs: Pcrs, pk: vector<u8>, at_ms: u64): Attested {
     Attested(pcrs, pk, at_ms)
 }
 
-/// See `enclave::pcrs::of_document` for what aborts.
+/// Returns the parts of a verified document. See `enclave::pcrs::of_document` for what aborts.
 public(package) fun of_document(document: &NitroAttestationDocument): Attested {
     let pk = (*document.public_key()).destroy_with_default(vector[]);
     new(pcrs::of_document(document), pk, *document.timestamp())
 }
 
-/// The time of the attestation, in milliseconds since the Unix epoch.
+/// Returns the time of the attestation, in milliseconds since the Unix epoch.
 public(package) fun at_ms(attested: &Attested): u64 {
     attested.2
 }

@@ -75,10 +75,10 @@ const ENotOpen: vector<u8> = b"The config is not open: registering takes its cap
 #[error(code = 23)]
 const EDocumentTooOld: vector<u8> = b"Anyone may register only an attestation of the last 10 minutes: attest again";
 
-/// The version of this package that new configs have. An upgrade raises it if earlier versions must end for the configs
-/// that migrate.
+/// The version of this package that new configs have. An upgrade raises it if the earlier versions must stop working for
+/// configs that migrate.
 const PACKAGE_VERSION: u64 = 1;
-/// ed25519.
+/// Size of an ed25519 public key.
 const PUBLIC_KEY_BYTES: u64 = 32;
 /// Maximum lead of the enclave's clock over the chain's.
 const MAX_AHEAD_MS: u64 = 60_000;
@@ -91,29 +91,29 @@ const MAX_OPEN_DOCUMENT_AGE_MS: u64 = 10 * 60 * 1000;
 public use fun share_config as EnclaveConfig.share;
 public use fun share_enclave as Enclave.share;
 
-/// The image that enclaves of the application `T` must run. Shared.
+/// The image that enclaves of the application `T` must run: a shared object.
 public struct EnclaveConfig<phantom T> has key {
     id: UID,
     name: String,
     pcrs: Pcrs,
-    /// Of the present registers; nothing checks it.
+    /// The source of the image with the present registers; nothing checks it.
     source: Option<Source>,
     capability_id: ID,
     config_version: u64,
-    /// The last overlap, which may be over, if the present registers were allowed by one.
+    /// The overlap that began when the present registers were set, if any; it may be over.
     overlap: Option<Overlap>,
     max_key_age_ms: Option<u64>,
     /// The ids of the `RegistrarCap`s that may register.
     registrars: VecSet<ID>,
     is_retired: bool,
-    /// The only version of this package that may verify by it and change it: see `migrate`.
+    /// The only version of this package that may verify by this config and change it: see `migrate`.
     package_version: u64,
     /// Whether anyone may register enclaves. Never changes.
     is_open: bool,
 }
 
-/// Until `until_ms`, in milliseconds since the Unix epoch, contracts also accept enclaves of the version before, which run
-/// the image of these registers. At that time they no longer do.
+/// Before `until_ms`, in milliseconds since the Unix epoch, contracts also accept enclaves of the version before, which run
+/// the image of these registers. From that time on, contracts refuse them.
 public struct Overlap has copy, drop, store {
     pcrs: Pcrs,
     until_ms: u64,
@@ -126,7 +126,7 @@ public struct Enclave<phantom T> has key {
     pk: vector<u8>,
     config_id: ID,
     config_version: u64,
-    /// The time of the attestation that it was registered with, by the clock of the hypervisor that signed it, in
+    /// The time of the attestation that registered it, by the clock of the hypervisor that signed the document, in
     /// milliseconds since the Unix epoch. The chain accepts an attestation for about three hours.
     registered_at_ms: u64,
 }
@@ -195,7 +195,7 @@ public struct PcrsUpdated<phantom T> has copy, drop {
     overlap_until_ms: Option<u64>,
 }
 
-/// An overlap was ended, perhaps after its time was over: all enclaves except those of this version are stale.
+/// An overlap was ended, perhaps after its time had passed: all enclaves except those of this version are stale.
 public struct OverlapEnded<phantom T> has copy, drop {
     config_id: ID,
     config_version: u64,
@@ -230,7 +230,7 @@ public struct RegistrarCapCreated<phantom T> has copy, drop {
     registrar_id: ID,
 }
 
-/// A registrar was revoked, and may no longer register enclaves. Those that it registered remain.
+/// A registrar was revoked, and may no longer register enclaves. The enclaves that it registered remain.
 public struct RegistrarCapRevoked<phantom T> has copy, drop {
     config_id: ID,
     registrar_id: ID,
@@ -257,24 +257,24 @@ public struct EnclaveDestroyed<phantom T> has copy, drop {
 
 // === Capabilities ===
 
-/// The capability of an application. `otw` is the one-time witness that the application's `init` receives, so that
-/// there is only one.
+/// Returns the capability of an application. `otw` is the one-time witness that the application's `init` receives, so
+/// this can be called only once.
 public fun new_cap<T: drop>(otw: T, ctx: &mut TxContext): EnclaveCap<T> {
     assert!(sui::types::is_one_time_witness(&otw), ENotOneTimeWitness);
     create_cap(ctx)
 }
 
-/// A capability of an application whose module is on chain already, or claims its Publisher with the one-time witness.
-/// `T` is any type of the Publisher's module, also one that an upgrade of its package added.
+/// Returns a capability of an application whose module is on chain already, or uses its one-time witness to claim its
+/// Publisher. `T` is any type of the Publisher's module, also one that an upgrade of its package added.
 ///
-/// The holder of the Publisher is an admin: this makes a further capability, and with it further configs, at any time.
-/// So a contract that has one must pin the id of the config that it accepts.
+/// The holder of the Publisher is an admin, who can create further capabilities, and with them further configs, at any
+/// time. So a contract whose module has a Publisher must store the id of the config that it accepts, and compare it.
 public fun new_cap_from_publisher<T>(publisher: &Publisher, ctx: &mut TxContext): EnclaveCap<T> {
     assert!(publisher.from_module<T>(), ENotPublisher);
     create_cap(ctx)
 }
 
-/// Lets the returned capability register enclaves of a config's present image, until it is revoked.
+/// Returns a capability that may register enclaves of a config's present image until it is revoked.
 public fun new_registrar_cap<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,
@@ -288,7 +288,7 @@ public fun new_registrar_cap<T>(
     RegistrarCap { id, config_id }
 }
 
-/// Revokes a registrar, wherever it is. The enclaves that it registered remain: each `EnclaveRegistered` names the
+/// Revokes a registrar, in any account. The enclaves that it registered remain: each `EnclaveRegistered` names the
 /// capability that was used.
 public fun revoke_registrar_cap<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>, registrar_id: ID) {
     config.assert_governs(cap);
@@ -296,7 +296,7 @@ public fun revoke_registrar_cap<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveC
     config.remove_registrar(registrar_id);
 }
 
-/// Gives up a registrar, revoked or not. Its holder may call it.
+/// Destroys a registrar, revoked or not. Its holder can call this without the admin.
 public fun destroy_registrar_cap<T>(registrar: RegistrarCap<T>, config: &mut EnclaveConfig<T>) {
     let RegistrarCap { id, config_id } = registrar;
     assert!(config_id == object::id(config), EWrongConfig);
@@ -319,8 +319,8 @@ public fun create_enclave_config<T>(
     transfer::share_object(cap.new_enclave_config(name, pcr0, pcr1, pcr2, option::none(), ctx))
 }
 
-/// `create_enclave_config` with a source (see `enclave::source`), for a transaction that continues with the config: it must
-/// end with `share_config`.
+/// Creates a config as `create_enclave_config` does, with a source (see `enclave::source`), but returns it to the
+/// transaction, which must pass it to `share_config` at the end.
 public fun new_enclave_config<T>(
     cap: &EnclaveCap<T>,
     name: String,
@@ -333,10 +333,10 @@ public fun new_enclave_config<T>(
     cap.config_of(name, pcrs::new(pcr0, pcr1, pcr2), source, false, ctx)
 }
 
-/// `new_enclave_config`, for an image that several operators run: as long as the config exists, anyone may register
-/// enclaves of its latest registers by `register_enclave_as_anyone`, without a capability.
+/// Does what `new_enclave_config` does, for an image that several operators run: as long as the config exists, anyone may
+/// register enclaves of its latest registers by `register_enclave_as_anyone`, without a capability.
 ///
-/// Contracts accept each of these enclaves. Nothing says on whose host one runs: its host can't change what the image
+/// Contracts accept each of these enclaves. Nothing says on whose host it runs: the host can't change what the image
 /// computes, but it sees requests that are not sealed, may delay or drop requests and upstream answers, and may submit
 /// only the answers that it likes. So an open config is not for an image that needs secrets, or whose host must be trusted.
 ///
@@ -360,8 +360,8 @@ public fun share_config<T>(config: EnclaveConfig<T>) {
     transfer::share_object(config)
 }
 
-/// Replaces the trusted image: every enclave registered so far becomes stale at once, also in an overlap, which this ends.
-/// The config has no source then.
+/// Replaces the trusted image: every enclave registered so far becomes stale at once. This also ends an overlap, and
+/// removes the config's source.
 public fun update_pcrs<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,
@@ -372,7 +372,7 @@ public fun update_pcrs<T>(
     config.update_image(cap, pcr0, pcr1, pcr2, option::none())
 }
 
-/// `update_pcrs` with a source: see `enclave::source`.
+/// Does what `update_pcrs` does, with a source: see `enclave::source`.
 public fun update_image<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,
@@ -387,11 +387,11 @@ public fun update_image<T>(
 
 /// Replaces the trusted image, but lets contracts accept enclaves of the present version until `until_ms`, in
 /// milliseconds since the Unix epoch: at most 24 hours from now. Only enclaves of the new image can be registered from
-/// now on. Until then, only the capability's holder can destroy an enclave of the version before.
+/// now on. Until `until_ms`, only the capability's holder can destroy an enclave of the version before.
 ///
-/// It is for an image that is still trusted. To end one that is not, call `update_pcrs`.
+/// Call this only while the present image is still trusted. If it is not, call `update_pcrs`.
 ///
-/// Aborts in an overlap: enclaves of a third version would become stale before the time that was set for them.
+/// Aborts in an overlap: the enclaves of the oldest version would become stale before the time that was set for them.
 public fun begin_overlap<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,
@@ -410,8 +410,8 @@ public fun begin_overlap<T>(
     config.set_pcrs(pcrs::new(pcr0, pcr1, pcr2), source, option::some(overlap));
 }
 
-/// Ends the overlap at once: enclaves of the version before are stale from now on. After its time, this gives the storage
-/// of the overlap back.
+/// Ends the overlap at once: enclaves of the version before are stale from now on. After its time, this frees the storage
+/// of the overlap.
 public fun end_overlap<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>) {
     config.assert_admin(cap);
     assert!(config.overlap.is_some(), ENoOverlap);
@@ -426,7 +426,7 @@ public fun update_name<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>, na
     event::emit(NameUpdated<T> { config_id: object::id(config), name });
 }
 
-/// Sets the maximum key age in milliseconds since the attestation, which applies to registered enclaves too. With none,
+/// Sets the maximum key age in milliseconds since the attestation, which applies to registered enclaves too. With `none`,
 /// keys may have any age, as in a new config.
 public fun update_max_key_age<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>, max_key_age_ms: Option<u64>) {
     config.assert_admin(cap);
@@ -444,10 +444,10 @@ public fun retire<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>) {
 }
 
 /// Ends the earlier versions of this package for this config: their functions that verify by it or change it abort from
-/// now on. Contracts that were compiled with an earlier version accept no answers of it until they are upgraded too.
+/// now on. Contracts that were compiled with an earlier version accept no answers under it until they are upgraded too.
 ///
-/// Before this call, the functions of this version abort for the config. Versions are ended one config at a time, so that
-/// each application's admin chooses when. A retired config can be migrated too.
+/// Before this call, the functions of this version abort for the config. Earlier versions end for one config at a time, so
+/// that each application's admin chooses when. A retired config can be migrated too.
 public fun migrate<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>) {
     config.assert_cap(cap);
     assert!(config.package_version < PACKAGE_VERSION, ENotOlder);
@@ -458,9 +458,9 @@ public fun migrate<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>) {
 // === Enclaves ===
 
 /// Registers and shares the enclave of an attestation document, which `sui::nitro_attestation` has verified in the
-/// same transaction. It must run the image of the config's latest registers.
+/// same transaction. The enclave must run the image of the config's latest registers.
 ///
-/// An enclave's key ends with its process. To replace an enclave, register its successor, then call `destroy_enclave`.
+/// An enclave's key is lost when its process ends. To replace an enclave, register another, then call `destroy_enclave`.
 public fun register_enclave<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,
@@ -469,7 +469,7 @@ public fun register_enclave<T>(
     transfer::share_object(config.new_enclave(cap, document))
 }
 
-/// `register_enclave`, for a transaction that continues with the enclave: it must end with `share_enclave`.
+/// Registers an enclave and returns it to the transaction, which must pass it to `share_enclave` at the end.
 public fun new_enclave<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,
@@ -478,7 +478,7 @@ public fun new_enclave<T>(
     config.enclave_of(cap, attested::of_document(&document))
 }
 
-/// `register_enclave` by a registrar that is not revoked.
+/// Does what `register_enclave` does, with a registrar that is not revoked.
 public fun register_enclave_as_registrar<T>(
     config: &mut EnclaveConfig<T>,
     registrar: &RegistrarCap<T>,
@@ -487,9 +487,9 @@ public fun register_enclave_as_registrar<T>(
     transfer::share_object(config.enclave_of_registrar(registrar, attested::of_document(&document)))
 }
 
-/// `register_enclave` by anyone, if the config is open, with an attestation of the last 10 minutes.
+/// Does what `register_enclave` does, for anyone, if the config is open and the attestation is of the last 10 minutes.
 ///
-/// A document is public, so a stranger may register another operator's enclave. This is the registration that its
+/// A document is public, so a stranger may register another operator's enclave. The registration is the same that its
 /// operator would have made: the stranger gets no right over the enclave, and pays for it. The operator's own transaction
 /// then aborts with `EAlreadyRegistered`.
 public fun register_enclave_as_anyone<T>(
@@ -506,11 +506,11 @@ public fun share_enclave<T>(enclave: Enclave<T>) {
     transfer::share_object(enclave)
 }
 
-/// `update_image`, in a transaction that also registers an enclave of the new image: without `finish_rotation` it is
-/// invalid, so that the application is never left without an enclave.
+/// Does what `update_image` does, in a transaction that must also register an enclave of the new image: the transaction is
+/// invalid without `finish_rotation`. So the application is never left without an enclave.
 ///
-/// Every older enclave is stale from then on, and a transaction with an answer that it signed before aborts: have users
-/// ask again, or call `begin_overlap` and `register_enclave` instead. Destroying stale enclaves is a later step.
+/// Every older enclave is stale from then on, and transactions with its earlier answers abort: have users ask again, or
+/// call `begin_overlap` and `register_enclave` instead. A rotation does not destroy the stale enclaves.
 public fun begin_rotation<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,
@@ -551,15 +551,15 @@ public fun destroy_old_enclave<T>(enclave: Enclave<T>, config: &EnclaveConfig<T>
 
 // === Verification ===
 
-/// Accepts only values that an enclave of this config's latest version, or in an overlap of the version before, signed
-/// recently. Aborts if the enclave belongs to another config or is stale; if the config is retired, or of another version
-/// of this package; if the key is older than the config allows; if `timestamp_ms` is more than `max_age_ms` before the
-/// Clock, or more than a minute ahead of it; or if the signature is not the enclave's signature of exactly these
-/// values.
+/// Accepts only values that an enclave of this config signed recently. The enclave must be of the latest version or, in
+/// an overlap, of the version before. Aborts if the enclave belongs to another config or is stale; if the config is
+/// retired, or of another version of this package; if the key is older than the config allows; if `timestamp_ms` is more
+/// than `max_age_ms` before the Clock, or more than a minute ahead of it; or if the signature is not the enclave's
+/// signature of exactly these values.
 ///
 /// Accept `Enclave` and `EnclaveConfig` of your own application's `T`, not of any `T`: anyone can publish a module and
 /// register enclaves for it. The capability's holder may have several configs; this accepts each until it is retired.
-/// To accept one only, store its id and compare it.
+/// To accept only one config, store its id and compare it.
 public fun assert_signed<T, P: drop>(
     enclave: &Enclave<T>,
     config: &EnclaveConfig<T>,
@@ -597,7 +597,7 @@ public fun verify_signature<T, P: drop>(
 
 // === Reading ===
 
-/// The human-readable name.
+/// Returns the human-readable name.
 public fun name<T>(config: &EnclaveConfig<T>): &String {
     &config.name
 }
@@ -617,12 +617,12 @@ public fun pcr2<T>(config: &EnclaveConfig<T>): &vector<u8> {
     config.pcrs.pcr2()
 }
 
-/// Where the image of the registers comes from, if the capability's holder said so with them: see `enclave::source`.
+/// Returns the source of the image, if the capability's holder set one with the registers: see `enclave::source`.
 public fun source<T>(config: &EnclaveConfig<T>): Option<Source> {
     config.source
 }
 
-/// The number of changes of the registers: 0 in a new config.
+/// Returns the number of changes of the registers: 0 in a new config.
 public fun current_config_version<T>(config: &EnclaveConfig<T>): u64 {
     config.config_version
 }
@@ -632,18 +632,18 @@ public fun is_overlapping<T>(config: &EnclaveConfig<T>, clock: &Clock): bool {
     config.overlap.is_some_and!(|overlap| clock.timestamp_ms() < overlap.until_ms)
 }
 
-/// The time at which the last overlap ends or ended, in milliseconds since the Unix epoch: see `begin_overlap`. None if
-/// the present registers were not allowed by an overlap, or it was ended.
+/// Returns the time at which the last overlap ends or ended, in milliseconds since the Unix epoch: see `begin_overlap`.
+/// None if no overlap began when the present registers were set, or if `end_overlap` has removed it.
 public fun overlap_until_ms<T>(config: &EnclaveConfig<T>): Option<u64> {
     config.overlap.map_ref!(|overlap| overlap.until_ms)
 }
 
-/// The registers of the version before the latest, where there is `overlap_until_ms`.
+/// Returns the registers of the version before the latest; none if `overlap_until_ms` is none.
 public fun overlap_pcrs<T>(config: &EnclaveConfig<T>): Option<Pcrs> {
     config.overlap.map_ref!(|overlap| overlap.pcrs)
 }
 
-/// The maximum key age in milliseconds, if there is one: see `update_max_key_age`.
+/// Returns the maximum key age in milliseconds, if there is one: see `update_max_key_age`.
 public fun max_key_age_ms<T>(config: &EnclaveConfig<T>): Option<u64> {
     config.max_key_age_ms
 }
@@ -653,7 +653,7 @@ public fun is_retired<T>(config: &EnclaveConfig<T>): bool {
     config.is_retired
 }
 
-/// The only version of this package that may verify by the config and change it: see `migrate`.
+/// Returns the only version of this package that may verify by the config and change it: see `migrate`.
 public fun package_version<T>(config: &EnclaveConfig<T>): u64 {
     config.package_version
 }
@@ -668,7 +668,7 @@ public fun is_open<T>(config: &EnclaveConfig<T>): bool {
     config.is_open
 }
 
-/// The id of the capability that governs the config.
+/// Returns the id of the capability that governs the config.
 public fun capability_id<T>(config: &EnclaveConfig<T>): ID {
     config.capability_id
 }
@@ -678,27 +678,27 @@ public fun was_registered<T>(config: &EnclaveConfig<T>, pk: vector<u8>): bool {
     derived_object::exists(&config.id, EnclaveKey { config_version: config.config_version, pk })
 }
 
-/// The ed25519 public key, 32 bytes.
+/// Returns the ed25519 public key, 32 bytes.
 public fun pk<T>(enclave: &Enclave<T>): &vector<u8> {
     &enclave.pk
 }
 
-/// The id of the config that the enclave belongs to.
+/// Returns the id of the config that the enclave belongs to.
 public fun config_id<T>(enclave: &Enclave<T>): ID {
     enclave.config_id
 }
 
-/// The version of the config that the enclave was registered at.
+/// Returns the version of the config at which the enclave was registered.
 public fun config_version<T>(enclave: &Enclave<T>): u64 {
     enclave.config_version
 }
 
-/// The time of the enclave's attestation, in milliseconds since the Unix epoch.
+/// Returns the time of the enclave's attestation, in milliseconds since the Unix epoch.
 public fun registered_at_ms<T>(enclave: &Enclave<T>): u64 {
     enclave.registered_at_ms
 }
 
-/// The id of the config whose enclaves the registrar may register.
+/// Returns the id of the config whose enclaves the registrar may register.
 public fun registrar_config_id<T>(registrar: &RegistrarCap<T>): ID {
     registrar.config_id
 }
@@ -713,7 +713,7 @@ public fun is_stale<T>(enclave: &Enclave<T>, config: &EnclaveConfig<T>, clock: &
 
 // === Configs and registration, on plain values ===
 
-/// Does what `new_enclave_config` or `new_open_enclave_config` does, with registers that were checked.
+/// Does what `new_enclave_config` or `new_open_enclave_config` does, with registers that are checked already.
 public(package) fun config_of<T>(
     cap: &EnclaveCap<T>,
     name: String,
@@ -750,7 +750,7 @@ public(package) fun config_of<T>(
     }
 }
 
-/// `new_enclave` without the document.
+/// Does what `new_enclave` does, with the values of a document.
 public(package) fun enclave_of<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,
@@ -760,7 +760,7 @@ public(package) fun enclave_of<T>(
     config.register(object::id(cap), attested)
 }
 
-/// `register_enclave_as_registrar` without the document, and without sharing the enclave.
+/// Does what `register_enclave_as_registrar` does, with the values of a document, but returns the enclave.
 public(package) fun enclave_of_registrar<T>(
     config: &mut EnclaveConfig<T>,
     registrar: &RegistrarCap<T>,
@@ -771,7 +771,7 @@ public(package) fun enclave_of_registrar<T>(
     config.register(object::id(registrar), attested)
 }
 
-/// `register_enclave_as_anyone` without the document, and without sharing the enclave.
+/// Does what `register_enclave_as_anyone` does, with the values of a document, but returns the enclave.
 public(package) fun enclave_of_anyone<T>(
     config: &mut EnclaveConfig<T>,
     attested: Attested,
@@ -787,7 +787,7 @@ public(package) fun enclave_of_anyone<T>(
     config.register(registered_by, attested)
 }
 
-/// `finish_rotation` without the document, and without sharing the enclave.
+/// Does what `finish_rotation` does, with the values of a document, but returns the enclave.
 public(package) fun successor_of<T>(
     rotation: Rotation<T>,
     config: &mut EnclaveConfig<T>,
@@ -805,7 +805,7 @@ fun create_cap<T>(ctx: &mut TxContext): EnclaveCap<T> {
     EnclaveCap { id }
 }
 
-/// The caller has checked the capability, and the overlap if there is one.
+/// Sets the registers. The caller has checked the capability, and the overlap if there is one.
 fun set_pcrs<T>(
     config: &mut EnclaveConfig<T>,
     pcrs: Pcrs,
@@ -830,7 +830,7 @@ fun remove_registrar<T>(config: &mut EnclaveConfig<T>, registrar_id: ID) {
     event::emit(RegistrarCapRevoked<T> { config_id: object::id(config), registrar_id });
 }
 
-/// The caller has checked that `registered_by` is allowed to register.
+/// Registers an enclave. The caller has checked that `registered_by` is allowed to register.
 fun register<T>(config: &mut EnclaveConfig<T>, registered_by: ID, attested: Attested): Enclave<T> {
     let (pcrs, pk, registered_at_ms) = attested.unpack();
     assert!(!config.is_retired, ERetired);
@@ -865,22 +865,22 @@ fun assert_version<T>(config: &EnclaveConfig<T>) {
     assert!(config.package_version == PACKAGE_VERSION, EWrongPackageVersion);
 }
 
-/// The capability made this config, and this version of the package may change it.
+/// Asserts that the capability made this config, and that this version of the package may change it.
 fun assert_governs<T>(config: &EnclaveConfig<T>, cap: &EnclaveCap<T>) {
     config.assert_cap(cap);
     config.assert_version();
 }
 
-/// A retired config can't be changed.
+/// Asserts the same, and that the config is not retired: a retired config can't be changed.
 fun assert_admin<T>(config: &EnclaveConfig<T>, cap: &EnclaveCap<T>) {
     config.assert_governs(cap);
     assert!(!config.is_retired, ERetired);
 }
 
 fun is_key_too_old<T>(enclave: &Enclave<T>, config: &EnclaveConfig<T>, now: u64): bool {
-    let attested = enclave.registered_at_ms;
+    let attested_at_ms = enclave.registered_at_ms;
     // The hypervisor's clock may be ahead of the chain's.
-    config.max_key_age_ms.is_some_and!(|max| now > attested && now - attested > *max)
+    config.max_key_age_ms.is_some_and!(|max| now > attested_at_ms && now - attested_at_ms > *max)
 }
 
 fun assert_config<T>(enclave: &Enclave<T>, config: &EnclaveConfig<T>) {
@@ -894,13 +894,13 @@ fun signed_bytes<P: drop>(intent: u8, timestamp_ms: u64, payload: P): vector<u8>
 // === For the tests of packages that use this one ===
 
 #[test_only]
-/// A capability without a witness.
+/// Returns a capability without a witness.
 public fun new_cap_for_testing<T>(ctx: &mut TxContext): EnclaveCap<T> {
     EnclaveCap { id: object::new(ctx) }
 }
 
 #[test_only]
-/// A config that is not shared, with registers of the byte 1.
+/// Returns a config that is not shared. Each byte of its registers is 1.
 public fun new_config_for_testing<T>(cap: &EnclaveCap<T>, ctx: &mut TxContext): EnclaveConfig<T> {
     let pcr =
         x"010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101";
@@ -908,7 +908,7 @@ public fun new_config_for_testing<T>(cap: &EnclaveCap<T>, ctx: &mut TxContext): 
 }
 
 #[test_only]
-/// The same, open.
+/// Does what `new_config_for_testing` does, but the config is open.
 public fun new_open_config_for_testing<T>(cap: &EnclaveCap<T>, ctx: &mut TxContext): EnclaveConfig<T> {
     let pcr =
         x"010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101";
@@ -916,7 +916,7 @@ public fun new_open_config_for_testing<T>(cap: &EnclaveCap<T>, ctx: &mut TxConte
 }
 
 #[test_only]
-/// An enclave with this public key at the config's latest version, attested at the epoch, that is not shared.
+/// Returns an enclave that is not shared, with this public key and the config's latest version, attested at time 0.
 public fun new_enclave_for_testing<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,
@@ -926,7 +926,7 @@ public fun new_enclave_for_testing<T>(
 }
 
 #[test_only]
-/// The same, attested at this time in milliseconds since the Unix epoch.
+/// Does what `new_enclave_for_testing` does, with a time of attestation in milliseconds since the Unix epoch.
 public fun new_enclave_attested_at_for_testing<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,
@@ -944,7 +944,7 @@ public fun set_package_version_for_testing<T>(config: &mut EnclaveConfig<T>, pac
 }
 
 #[test_only]
-/// The bytes that the enclave signs for these values: compare them with those that your server signs.
+/// Returns the bytes that the enclave signs for these values: compare them with the bytes that your server signs.
 public fun signed_bytes_for_testing<P: drop>(intent: u8, timestamp_ms: u64, payload: P): vector<u8> {
     signed_bytes(intent, timestamp_ms, payload)
 }

@@ -28,15 +28,15 @@ const MIN_NONCE_BYTES: u64 = 16;
 const MAX_NONCE_BYTES: u64 = 64;
 
 /// The answers that an application `T` has used, and the maximum age at which it accepts one. The age never changes:
-/// with a higher one, removed answers would be accepted again.
+/// with a higher age, removed answers would be accepted again.
 public struct Claims<phantom T> has store {
     max_age_ms: u64,
     /// The signed timestamp of each answer.
     timestamps: Table<Claim, u64>,
 }
 
-/// It makes no difference which enclave signed the nonce, or under which config of `T` its key is registered: if it
-/// is registered under several, its answer still counts only once.
+/// A claimed answer. It names neither the enclave that signed nor a config of `T`: an answer counts only once, even if its
+/// enclave's key is registered under several configs.
 public struct Claim has copy, drop, store {
     intent: u8,
     nonce: vector<u8>,
@@ -48,14 +48,14 @@ public struct Once<P: drop> has copy, drop {
     payload: P,
 }
 
-/// An empty `Claims`. `max_age_ms` is that of `enclave::assert_signed`. Have one `Claims` for each action: a second
-/// would accept the same answers once more.
+/// Returns an empty `Claims`. `max_age_ms` is the parameter of `enclave::assert_signed`. Have one `Claims` for each action:
+/// a second `Claims` would accept the same answers again.
 public fun new<T>(max_age_ms: u64, ctx: &mut TxContext): Claims<T> {
     Claims { max_age_ms, timestamps: table::new(ctx) }
 }
 
-/// Accepts what `enclave::assert_signed` accepts, if the signed payload starts with this nonce (in BCS a vector of
-/// bytes), and no answer with the same intent and nonce is claimed, under any config of `T`.
+/// Verifies an answer with `enclave::assert_signed`, and claims it. The signed payload must start with this nonce (in BCS a
+/// vector of bytes). Aborts if an answer with the same intent and nonce is claimed already, under any config of `T`.
 public fun claim<T, P: drop>(
     claims: &mut Claims<T>,
     enclave: &Enclave<T>,
@@ -90,17 +90,17 @@ public fun is_claimed<T>(claims: &Claims<T>, intent: u8, nonce: vector<u8>): boo
     claims.timestamps.contains(Claim { intent, nonce })
 }
 
-/// The number of claims that are kept.
+/// Returns the number of claims that are kept.
 public fun length<T>(claims: &Claims<T>): u64 {
     claims.timestamps.length()
 }
 
-/// The maximum age of an answer, in milliseconds.
+/// Returns the maximum age of an answer, in milliseconds.
 public fun max_age_ms<T>(claims: &Claims<T>): u64 {
     claims.max_age_ms
 }
 
-/// Destroys a `Claims` whose answers have all expired and are removed.
+/// Destroys a `Claims` from which all claims have been removed.
 public fun destroy_empty<T>(claims: Claims<T>) {
     let Claims { timestamps, .. } = claims;
     timestamps.destroy_empty();

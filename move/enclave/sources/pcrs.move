@@ -19,7 +19,7 @@ const PCR_BYTES: u64 = 48;
 const DEBUG_PCR: vector<u8> =
     x"000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000";
 
-/// PCR0, PCR1 and PCR2, each of 48 bytes, and PCR0 not all zero: a debug enclave can't have a `Pcrs`.
+/// PCR0, PCR1 and PCR2, each of 48 bytes. PCR0 is not all zero: an enclave in debug mode can't have a `Pcrs`.
 public struct Pcrs(vector<u8>, vector<u8>, vector<u8>) has copy, drop, store;
 
 /// Aborts if a register is empty or not 48 bytes long, or if PCR0 is all zero.
@@ -33,22 +33,22 @@ public(package) fun new(pcr0: vector<u8>, pcr1: vector<u8>, pcr2: vector<u8>): P
     Pcrs(pcr0, pcr1, pcr2)
 }
 
-/// The registers of a verified document; a missing register counts as empty.
+/// Returns the registers of a verified document, or aborts as `new` does. A missing register counts as empty.
 public(package) fun of_document(document: &NitroAttestationDocument): Pcrs {
     new(document.register(0), document.register(1), document.register(2))
 }
 
-/// Kernel, command line and all ramdisks.
+/// Returns the digest of the kernel, the command line and all ramdisks.
 public fun pcr0(pcrs: &Pcrs): &vector<u8> {
     &pcrs.0
 }
 
-/// Kernel, command line and the first ramdisk.
+/// Returns the digest of the kernel, the command line and the first ramdisk.
 public fun pcr1(pcrs: &Pcrs): &vector<u8> {
     &pcrs.1
 }
 
-/// The other ramdisks.
+/// Returns the digest of the other ramdisks.
 public fun pcr2(pcrs: &Pcrs): &vector<u8> {
     &pcrs.2
 }

@@ -1,4 +1,4 @@
-/// Where an image comes from, as the holder of an `EnclaveCap` says.
+/// The source of an image, as the holder of an `EnclaveCap` states it.
 ///
 /// Nothing on chain checks or uses it: it tells people and programs where to find the sources, from which they can build
 /// the image again and compare its registers.
@@ -33,7 +33,7 @@ public struct Source has copy, drop, store {
     measurements_sha256: vector<u8>,
 }
 
-/// A source, for the calls that set registers.
+/// Returns a source for the calls that set registers. Aborts if a field has a wrong length or character.
 public fun some(
     url: String,
     commit: vector<u8>,
@@ -52,32 +52,32 @@ public fun some(
     option::some(Source { url, commit, folder, framework_version, measurements_sha256 })
 }
 
-/// No source. Transactions need it: they can't make an `Option` of a struct themselves.
+/// Returns no source. Transactions need this function, since they can't make an `Option` of a struct themselves.
 public fun none(): Option<Source> {
     option::none()
 }
 
-/// The URL of the repository.
+/// Returns the URL of the repository.
 public fun url(source: &Source): &String {
     &source.url
 }
 
-/// The commit's hash, 20 or 32 bytes.
+/// Returns the commit's hash, 20 or 32 bytes.
 public fun commit(source: &Source): &vector<u8> {
     &source.commit
 }
 
-/// The application's folder in the repository; empty for the root.
+/// Returns the application's folder in the repository; empty for the root.
 public fun folder(source: &Source): &String {
     &source.folder
 }
 
-/// The version of the framework that the image was built with.
+/// Returns the version of the framework with which the image was built.
 public fun framework_version(source: &Source): &String {
     &source.framework_version
 }
 
-/// The SHA-256 of `measurements.json`, 32 bytes.
+/// Returns the SHA-256 of `measurements.json`, 32 bytes.
 public fun measurements_sha256(source: &Source): &vector<u8> {
     &source.measurements_sha256
 }

@@ -15,7 +15,7 @@ public struct CONFIG_TESTS has drop {}
 
 public struct NotAWitness has drop {}
 
-/// The fields of the events, which are private to their module: equal values have equal bytes.
+/// The fields of `EnclaveConfigCreated`, which are private to its module: equal values have equal bytes.
 public struct ConfigFields has drop {
     config_id: ID,
     capability_id: ID,
@@ -49,7 +49,7 @@ const ZERO: vector<u8> =
     x"000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000";
 const SHORT: vector<u8> = x"a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0";
 
-/// An admin with a capability and a shared config of PCR0, PCR1 and PCR2; the next transaction is the admin's.
+/// Creates an admin's capability and a shared config of PCR0, PCR1 and PCR2. The next transaction is the admin's.
 fun begin(): (Scenario, EnclaveCap<CONFIG_TESTS>, EnclaveConfig<CONFIG_TESTS>) {
     let mut scenario = test_scenario::begin(ADMIN);
     let cap = enclave::new_cap(
@@ -179,22 +179,22 @@ fun updated_registers_are_announced() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun registers_are_updated_with_the_configs_own_capability_only() {
+fun another_capability_cannot_update_registers() {
     let (mut scenario, _cap, mut config) = begin();
-    let other = enclave::new_cap_for_testing<CONFIG_TESTS>(scenario.ctx());
-    config.update_pcrs(&other, PCR1, PCR2, PCR0);
+    let other_cap = enclave::new_cap_for_testing<CONFIG_TESTS>(scenario.ctx());
+    config.update_pcrs(&other_cap, PCR1, PCR2, PCR0);
     abort
 }
 
 #[test, expected_failure(abort_code = pcrs::EPcrMissing)]
-fun a_missing_register_is_no_update() {
+fun an_update_without_a_register_is_refused() {
     let (_scenario, cap, mut config) = begin();
     config.update_pcrs(&cap, PCR0, PCR1, x"");
     abort
 }
 
 #[test, expected_failure(abort_code = pcrs::EPcrLength)]
-fun a_register_of_the_wrong_length_is_no_update() {
+fun an_update_with_a_register_of_the_wrong_length_is_refused() {
     let (_scenario, cap, mut config) = begin();
     config.update_pcrs(&cap, PCR0, SHORT, PCR2);
     abort
@@ -219,9 +219,9 @@ fun a_new_name_changes_nothing_else() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun a_config_is_named_with_its_own_capability_only() {
+fun another_capability_cannot_rename_a_config() {
     let (mut scenario, _cap, mut config) = begin();
-    let other = enclave::new_cap_for_testing<CONFIG_TESTS>(scenario.ctx());
-    config.update_name(&other, b"renamed".to_string());
+    let other_cap = enclave::new_cap_for_testing<CONFIG_TESTS>(scenario.ctx());
+    config.update_name(&other_cap, b"renamed".to_string());
     abort
 }

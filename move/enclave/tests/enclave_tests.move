@@ -20,7 +20,7 @@ use sui::test_utils;
 
 public struct ENCLAVE_TESTS has drop {}
 
-/// The fields of the events, which are private to their module: equal values have equal bytes.
+/// The fields of `EnclaveDestroyed`, which are private to its module: equal values have equal bytes.
 public struct DestroyedFields has drop {
     enclave_id: ID,
     config_id: ID,
@@ -37,7 +37,7 @@ public struct RegisteredFields has drop {
     registered_by: ID,
 }
 
-/// When the enclaves are attested.
+/// Time of each attestation, in milliseconds since the Unix epoch.
 const AT_MS: u64 = 1_700_000_000_000;
 const ADMIN: address = @0xAD;
 const STRANGER: address = @0x57;
@@ -51,7 +51,7 @@ const PCR2: vector<u8> =
 const KEY: vector<u8> = x"1111111111111111111111111111111111111111111111111111111111111111";
 const OTHER_KEY: vector<u8> = x"2222222222222222222222222222222222222222222222222222222222222222";
 
-/// An admin with a capability and a shared config of PCR0, PCR1 and PCR2; the next transaction is the admin's.
+/// Creates an admin's capability and a shared config of PCR0, PCR1 and PCR2. The next transaction is the admin's.
 fun begin(): (Scenario, EnclaveCap<ENCLAVE_TESTS>, EnclaveConfig<ENCLAVE_TESTS>) {
     let mut scenario = test_scenario::begin(ADMIN);
     let cap = enclave::new_cap(
@@ -87,7 +87,7 @@ use fun register as EnclaveConfig.register;
 use fun clock_tests::is_stale as Enclave.is_stale_now;
 use fun clock_tests::destroy_old as Enclave.destroy_old;
 
-// === register_enclave, from the values of the document on ===
+// === register_enclave, with the values of a document ===
 
 #[test]
 fun an_enclave_of_the_configured_image_is_registered() {
@@ -142,10 +142,10 @@ fun a_config_may_have_several_enclaves() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun only_the_configs_own_capability_registers() {
+fun another_capability_cannot_register() {
     let (mut scenario, _cap, mut config) = begin();
-    let other = enclave::new_cap_for_testing<ENCLAVE_TESTS>(scenario.ctx());
-    let _enclave = config.register(&other, KEY);
+    let other_cap = enclave::new_cap_for_testing<ENCLAVE_TESTS>(scenario.ctx());
+    let _enclave = config.register(&other_cap, KEY);
     abort
 }
 
@@ -162,17 +162,17 @@ fun register_key(key: vector<u8>) {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidPCRs)]
-fun another_pcr0_is_another_image() {
+fun another_pcr0_is_refused() {
     register_image(PCR1, PCR1, PCR2)
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidPCRs)]
-fun another_pcr1_is_another_image() {
+fun another_pcr1_is_refused() {
     register_image(PCR0, PCR0, PCR2)
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidPCRs)]
-fun another_pcr2_is_another_image() {
+fun another_pcr2_is_refused() {
     register_image(PCR0, PCR1, PCR1)
 }
 
@@ -208,7 +208,7 @@ fun a_key_is_registered_once() {
 }
 
 #[test, expected_failure(abort_code = enclave::EAlreadyRegistered)]
-fun a_destroyed_enclave_does_not_return() {
+fun the_key_of_a_destroyed_enclave_is_refused() {
     let (_scenario, cap, mut config) = begin();
     config.register(&cap, KEY).destroy_enclave(&config, &cap);
     let _again = config.register(&cap, KEY);
@@ -231,10 +231,10 @@ fun the_same_key_at_a_new_version_is_another_enclave() {
 }
 
 #[test, expected_failure(abort_code = enclave::EWrongConfig)]
-fun staleness_is_told_by_the_enclaves_own_config_only() {
+fun is_stale_refuses_another_config() {
     let (mut scenario, cap, mut config) = begin();
-    let other = cap.new_config_for_testing(scenario.ctx());
-    config.register(&cap, KEY).is_stale_now(&other);
+    let other_config = cap.new_config_for_testing(scenario.ctx());
+    config.register(&cap, KEY).is_stale_now(&other_config);
     abort
 }
 
@@ -265,18 +265,18 @@ fun the_admin_replaces_a_key_by_registering_its_successor() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun an_enclave_is_destroyed_with_the_configs_own_capability_only() {
+fun destroy_enclave_refuses_another_capability() {
     let (mut scenario, cap, mut config) = begin();
-    let other = enclave::new_cap_for_testing<ENCLAVE_TESTS>(scenario.ctx());
-    config.register(&cap, KEY).destroy_enclave(&config, &other);
+    let other_cap = enclave::new_cap_for_testing<ENCLAVE_TESTS>(scenario.ctx());
+    config.register(&cap, KEY).destroy_enclave(&config, &other_cap);
     abort
 }
 
 #[test, expected_failure(abort_code = enclave::EWrongConfig)]
-fun an_enclave_is_destroyed_with_its_own_config_only() {
+fun destroy_enclave_refuses_another_config() {
     let (mut scenario, cap, mut config) = begin();
-    let other = cap.new_config_for_testing(scenario.ctx());
-    config.register(&cap, KEY).destroy_enclave(&other, &cap);
+    let other_config = cap.new_config_for_testing(scenario.ctx());
+    config.register(&cap, KEY).destroy_enclave(&other_config, &cap);
     abort
 }
 
@@ -294,7 +294,7 @@ fun anyone_destroys_a_stale_enclave() {
 }
 
 #[test, expected_failure(abort_code = enclave::ENotStale)]
-fun an_enclave_of_the_latest_version_is_not_anyones_to_destroy() {
+fun a_stranger_cannot_destroy_an_enclave_of_the_latest_version() {
     let (mut scenario, cap, mut config) = begin();
     let enclave = config.register(&cap, KEY);
     scenario.next_tx(STRANGER);
@@ -303,11 +303,11 @@ fun an_enclave_of_the_latest_version_is_not_anyones_to_destroy() {
 }
 
 #[test, expected_failure(abort_code = enclave::EWrongConfig)]
-fun another_configs_version_makes_no_enclave_stale() {
+fun destroy_old_enclave_refuses_another_config() {
     let (mut scenario, cap, mut config) = begin();
     let enclave = config.register(&cap, KEY);
-    let mut other = cap.new_config_for_testing(scenario.ctx());
-    other.update_pcrs(&cap, PCR0, PCR1, PCR2);
-    enclave.destroy_old(&other);
+    let mut other_config = cap.new_config_for_testing(scenario.ctx());
+    other_config.update_pcrs(&cap, PCR0, PCR1, PCR2);
+    enclave.destroy_old(&other_config);
     abort
 }

@@ -119,23 +119,23 @@ fun retire(world: &mut World) {
 // === new_cap_from_publisher ===
 
 #[test]
-fun the_publisher_of_the_types_module_makes_capabilities() {
+fun the_publisher_of_the_types_module_creates_capabilities() {
     let mut ctx = tx_context::dummy();
     let publisher = package::claim(test_utils::create_one_time_witness<LIFECYCLE_TESTS>(), &mut ctx);
     let cap = enclave::new_cap_from_publisher<T>(&publisher, &mut ctx);
-    let further = enclave::new_cap_from_publisher<LIFECYCLE_TESTS>(&publisher, &mut ctx);
+    let further_cap = enclave::new_cap_from_publisher<LIFECYCLE_TESTS>(&publisher, &mut ctx);
     let config = cap.new_config_for_testing(&mut ctx);
     assert_eq!(config.capability_id(), object::id(&cap));
     let created = event::events_by_type<EnclaveCapCreated<T>>();
     assert_eq!(bcs::to_bytes(&created), bcs::to_bytes(&vector[object::id(&cap)]));
     config.destroy_config_for_testing();
     cap.destroy_cap_for_testing();
-    further.destroy_cap_for_testing();
+    further_cap.destroy_cap_for_testing();
     publisher.burn();
 }
 
 #[test, expected_failure(abort_code = enclave::ENotPublisher)]
-fun the_publisher_of_another_module_of_the_package_makes_none() {
+fun the_publisher_of_another_module_creates_no_capability() {
     let mut ctx = tx_context::dummy();
     let publisher = package::claim(test_utils::create_one_time_witness<LIFECYCLE_TESTS>(), &mut ctx);
     let _cap = enclave::new_cap_from_publisher<registrar_tests::T>(&publisher, &mut ctx);
@@ -143,7 +143,7 @@ fun the_publisher_of_another_module_of_the_package_makes_none() {
 }
 
 #[test, expected_failure(abort_code = enclave::ENotPublisher)]
-fun the_publisher_makes_none_for_a_type_of_another_package() {
+fun a_publisher_creates_no_capability_for_a_type_of_another_package() {
     let mut ctx = tx_context::dummy();
     let publisher = package::claim(test_utils::create_one_time_witness<LIFECYCLE_TESTS>(), &mut ctx);
     let _cap = enclave::new_cap_from_publisher<String>(&publisher, &mut ctx);
@@ -153,16 +153,16 @@ fun the_publisher_makes_none_for_a_type_of_another_package() {
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
 fun a_further_capability_does_not_govern_the_configs_of_the_first() {
     let mut world = world();
-    let further = world.another_cap();
+    let further_cap = world.another_cap();
     let World { config, .. } = &mut world;
-    config.retire(&further);
+    config.retire(&further_cap);
     abort
 }
 
 // === One transaction ===
 
 #[test]
-fun what_registration_takes_is_what_was_attested() {
+fun unpack_returns_the_attested_values() {
     let (pcrs, pk, at_ms) = new_image().unpack();
     assert_eq!(pcrs, pcrs::new(PCR, PCR, PCR));
     assert_eq!(pk, KEY);
@@ -170,7 +170,7 @@ fun what_registration_takes_is_what_was_attested() {
 }
 
 #[test]
-fun one_transaction_creates_registers_and_shares() {
+fun one_transaction_creates_and_shares_a_config_and_an_enclave() {
     let mut scenario = test_scenario::begin(ADMIN);
     let cap = enclave::new_cap_for_testing<T>(scenario.ctx());
     let mut config = cap.new_enclave_config(b"test".to_string(), PCR, PCR, PCR, option::none(), scenario.ctx());
@@ -204,7 +204,7 @@ fun a_rotation_updates_the_image_and_registers_the_successor() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidConfigVersion)]
-fun answers_that_the_predecessor_signed_just_before_abort() {
+fun an_answer_of_the_predecessor_is_refused_after_a_rotation() {
     let mut world = world();
     let World { config, cap, .. } = &mut world;
     let rotation = config.begin_rotation(cap, PCR, PCR, PCR, option::none());
@@ -214,16 +214,16 @@ fun answers_that_the_predecessor_signed_just_before_abort() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun another_capability_rotates_nothing() {
+fun another_capability_cannot_begin_a_rotation() {
     let mut world = world();
-    let another = world.another_cap();
+    let other_cap = world.another_cap();
     let World { config, .. } = &mut world;
-    let _rotation = config.begin_rotation(&another, PCR, PCR, PCR, option::none());
+    let _rotation = config.begin_rotation(&other_cap, PCR, PCR, PCR, option::none());
     abort
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidPCRs)]
-fun a_successor_of_the_old_image_ends_no_rotation() {
+fun a_rotation_refuses_a_successor_of_the_old_image() {
     let mut world = world();
     let World { config, cap, .. } = &mut world;
     let old = pcrs::new(*config.pcr0(), *config.pcr1(), *config.pcr2());
@@ -233,12 +233,12 @@ fun a_successor_of_the_old_image_ends_no_rotation() {
 }
 
 #[test, expected_failure(abort_code = enclave::EWrongConfig)]
-fun an_enclave_of_another_config_ends_no_rotation() {
+fun a_rotation_refuses_a_successor_under_another_config() {
     let mut world = world();
     let World { ctx, config, cap, .. } = &mut world;
-    let mut another = cap.new_enclave_config(b"another".to_string(), PCR, PCR, PCR, option::none(), ctx);
+    let mut other_config = cap.new_enclave_config(b"another".to_string(), PCR, PCR, PCR, option::none(), ctx);
     let rotation = config.begin_rotation(cap, PCR, PCR, PCR, option::none());
-    let _successor = rotation.successor_of(&mut another, cap, new_image());
+    let _successor = rotation.successor_of(&mut other_config, cap, new_image());
     abort
 }
 
@@ -272,7 +272,7 @@ fun a_key_may_have_any_age_unless_it_is_limited() {
 }
 
 #[test]
-fun the_greatest_age_of_a_key_passes() {
+fun a_key_of_the_maximum_age_is_accepted() {
     let mut world = world();
     world.limit(option::some(HOUR_MS));
     assert_eq!(world.config.max_key_age_ms(), option::some(HOUR_MS));
@@ -282,7 +282,7 @@ fun the_greatest_age_of_a_key_passes() {
 }
 
 #[test, expected_failure(abort_code = enclave::EKeyTooOld)]
-fun a_key_that_is_a_millisecond_older_is_refused() {
+fun a_key_older_than_the_maximum_age_is_refused() {
     let mut world = world();
     world.limit(option::some(HOUR_MS));
     world.wait(HOUR_MS + 1);
@@ -291,7 +291,7 @@ fun a_key_that_is_a_millisecond_older_is_refused() {
 }
 
 #[test]
-fun a_key_from_a_hypervisor_whose_clock_is_ahead_is_young() {
+fun a_key_attested_ahead_of_the_clock_is_accepted() {
     let mut world = world();
     world.limit(option::some(1));
     let World { ctx, cap, mut config, enclave, clock } = world;
@@ -304,7 +304,7 @@ fun a_key_from_a_hypervisor_whose_clock_is_ahead_is_young() {
 }
 
 #[test]
-fun the_largest_limit_overflows_nowhere() {
+fun the_largest_limit_does_not_overflow() {
     let mut world = world();
     world.limit(option::some(MAX_U64));
     world.clock.set_for_testing(MAX_U64);
@@ -336,16 +336,16 @@ fun a_limit_of_0_is_refused() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun another_capability_limits_nothing() {
+fun another_capability_cannot_limit_the_age_of_keys() {
     let mut world = world();
-    let another = world.another_cap();
+    let other_cap = world.another_cap();
     let World { config, .. } = &mut world;
-    config.update_max_key_age(&another, option::none());
+    config.update_max_key_age(&other_cap, option::none());
     abort
 }
 
 #[test, expected_failure(abort_code = enclave::ENotStale)]
-fun a_key_that_is_too_old_is_not_anyones_to_destroy() {
+fun a_stranger_cannot_destroy_an_enclave_whose_key_is_too_old() {
     let mut world = world();
     world.limit(option::some(1));
     world.wait(HOUR_MS);
@@ -357,7 +357,7 @@ fun a_key_that_is_too_old_is_not_anyones_to_destroy() {
 // === retire ===
 
 #[test]
-fun a_config_is_retired_and_its_end_announced() {
+fun retirement_is_announced() {
     let mut world = world();
     assert!(!world.config.is_retired());
     world.retire();
@@ -368,16 +368,16 @@ fun a_config_is_retired_and_its_end_announced() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun another_capability_retires_nothing() {
+fun another_capability_cannot_retire_a_config() {
     let mut world = world();
-    let another = world.another_cap();
+    let other_cap = world.another_cap();
     let World { config, .. } = &mut world;
-    config.retire(&another);
+    config.retire(&other_cap);
     abort
 }
 
 #[test, expected_failure(abort_code = enclave::ERetired)]
-fun enclaves_of_a_retired_config_do_not_speak() {
+fun answers_under_a_retired_config_are_refused() {
     let mut world = world();
     world.retire();
     submit(&world);
@@ -394,7 +394,7 @@ fun nothing_is_registered_under_a_retired_config() {
 }
 
 #[test]
-fun verify_signature_sees_no_config_and_no_end_of_it() {
+fun verify_signature_accepts_a_signature_under_a_retired_config() {
     let mut world = world();
     world.retire();
     let reading = Reading { location: vectors::location(), temperature: vectors::temperature() };
@@ -415,11 +415,11 @@ fun anyone_destroys_an_enclave_of_a_retired_config() {
 }
 
 #[test, expected_failure(abort_code = enclave::EWrongConfig)]
-fun a_retired_config_ends_no_enclave_of_another() {
+fun another_retired_config_destroys_no_enclave() {
     let World { mut ctx, cap, config: _config, enclave, clock: _clock } = world();
-    let mut another = cap.new_config_for_testing(&mut ctx);
-    another.retire(&cap);
-    enclave.destroy_old(&another);
+    let mut other_config = cap.new_config_for_testing(&mut ctx);
+    other_config.retire(&cap);
+    enclave.destroy_old(&other_config);
     abort
 }
 
@@ -435,7 +435,7 @@ fun the_admin_destroys_an_enclave_of_a_retired_config() {
 }
 
 #[test, expected_failure(abort_code = enclave::ERetired)]
-fun a_retired_config_is_retired_for_ever() {
+fun a_retired_config_cannot_be_retired_again() {
     let mut world = world();
     world.retire();
     world.retire();
@@ -443,7 +443,7 @@ fun a_retired_config_is_retired_for_ever() {
 }
 
 #[test, expected_failure(abort_code = enclave::ERetired)]
-fun a_retired_config_gets_no_other_image() {
+fun a_retired_config_keeps_its_image() {
     let mut world = world();
     world.retire();
     let World { config, cap, .. } = &mut world;
@@ -461,7 +461,7 @@ fun a_retired_config_keeps_its_name() {
 }
 
 #[test, expected_failure(abort_code = enclave::ERetired)]
-fun a_retired_config_gets_no_other_age_of_keys() {
+fun a_retired_config_keeps_its_maximum_key_age() {
     let mut world = world();
     world.retire();
     world.limit(option::none());

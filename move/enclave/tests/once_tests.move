@@ -17,7 +17,7 @@ public struct Award has copy, drop {
     points: u64,
 }
 
-/// All signed fields: what the server's type has.
+/// All signed fields, as in the server's type.
 public struct SignedAward has copy, drop {
     nonce: vector<u8>,
     recipient: address,
@@ -31,12 +31,12 @@ public struct World {
     cap: EnclaveCap<T>,
     config: EnclaveConfig<T>,
     enclave: Enclave<T>,
-    other: Enclave<T>,
+    other_enclave: Enclave<T>,
     claims: Claims<T>,
     clock: Clock,
 }
 
-/// `age_ms` after the award was signed.
+/// Returns a world whose clock is `age_ms` after the award was signed.
 fun world(age_ms: u64): World {
     world_of(MAX_AGE_MS, age_ms)
 }
@@ -46,21 +46,21 @@ fun world_of(max_age_ms: u64, age_ms: u64): World {
     let cap = enclave::new_cap_for_testing<T>(&mut ctx);
     let mut config = cap.new_config_for_testing(&mut ctx);
     let enclave = config.new_enclave_for_testing(&cap, vectors::once_key());
-    let other = config.new_enclave_for_testing(&cap, vectors::other_once_key());
+    let other_enclave = config.new_enclave_for_testing(&cap, vectors::other_once_key());
     let claims = once::new(max_age_ms, &mut ctx);
     let mut clock = clock::create_for_testing(&mut ctx);
     clock.set_for_testing(vectors::once_timestamp_ms() + age_ms);
-    World { cap, config, enclave, other, claims, clock }
+    World { cap, config, enclave, other_enclave, claims, clock }
 }
 
 /// Ends the test of a world that has no claims left.
 fun end(world: World) {
-    let World { cap, config, enclave, other, claims, clock } = world;
+    let World { cap, config, enclave, other_enclave, claims, clock } = world;
     claims.destroy_empty();
     cap.destroy_cap_for_testing();
     config.destroy_config_for_testing();
     enclave.destroy_enclave_for_testing();
-    other.destroy_enclave_for_testing();
+    other_enclave.destroy_enclave_for_testing();
     clock.destroy_for_testing();
 }
 
@@ -86,11 +86,11 @@ fun claim_with(world: &mut World, nonce: vector<u8>, award: Award) {
     )
 }
 
-/// With the same nonce, signed by another enclave of the config.
-fun claim_of_other(world: &mut World) {
-    let World { claims, other, config, clock, .. } = world;
+/// Claims the award that another enclave of the config signed with the same nonce.
+fun claim_of_other_enclave(world: &mut World) {
+    let World { claims, other_enclave, config, clock, .. } = world;
     claims.claim(
-        other,
+        other_enclave,
         config,
         clock,
         vectors::once_intent(),
@@ -118,7 +118,7 @@ fun wait(world: &mut World, ms: u64) {
 // === claim ===
 
 #[test]
-fun the_nonce_comes_first_in_what_is_signed() {
+fun the_nonce_is_the_first_field_of_the_payload() {
     let signed = SignedAward {
         nonce: vectors::nonce(),
         recipient: vectors::recipient(),
@@ -131,7 +131,7 @@ fun the_nonce_comes_first_in_what_is_signed() {
 }
 
 #[test]
-fun an_answer_is_claimed_and_removed_once_it_expired() {
+fun an_answer_is_claimed_and_removed_after_it_expires() {
     let mut world = world(MAX_AGE_MS);
     assert_eq!(world.claims.max_age_ms(), MAX_AGE_MS);
     assert!(!world.is_claimed());
@@ -145,9 +145,9 @@ fun an_answer_is_claimed_and_removed_once_it_expired() {
 }
 
 #[test]
-fun what_either_enclave_signed_may_be_claimed() {
+fun an_answer_of_either_enclave_may_be_claimed() {
     let mut world = world(0);
-    world.claim_of_other();
+    world.claim_of_other_enclave();
     world.wait(MAX_AGE_MS + 1);
     world.remove();
     world.end();
@@ -162,7 +162,7 @@ fun a_second_claim_is_refused() {
 }
 
 #[test, expected_failure(abort_code = once::EAlreadyClaimed)]
-fun a_second_claim_is_refused_to_the_end() {
+fun a_second_claim_is_refused_until_the_answer_expires() {
     let mut world = world(0);
     world.claim();
     world.wait(MAX_AGE_MS);
@@ -174,7 +174,7 @@ fun a_second_claim_is_refused_to_the_end() {
 fun two_enclaves_and_one_nonce_are_one_claim() {
     let mut world = world(0);
     world.claim();
-    world.claim_of_other();
+    world.claim_of_other_enclave();
     abort
 }
 
@@ -216,7 +216,7 @@ fun a_removed_answer_can_not_be_claimed_again() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidSignature)]
-fun another_nonce_than_the_signed_one_is_refused() {
+fun a_nonce_that_was_not_signed_is_refused() {
     let mut nonce = vectors::nonce();
     nonce.push_back(0);
     world(0).claim_with(nonce, award());
@@ -224,7 +224,7 @@ fun another_nonce_than_the_signed_one_is_refused() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidSignature)]
-fun another_payload_than_the_signed_one_is_refused() {
+fun a_payload_that_was_not_signed_is_refused() {
     world(0).claim_with(vectors::nonce(), Award { recipient: @0xBAD, points: vectors::points() });
     abort
 }
@@ -244,7 +244,7 @@ fun a_nonce_of_65_bytes_is_refused() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidSignature)]
-fun a_nonce_of_64_bytes_is_not_refused_for_its_length() {
+fun a_nonce_of_64_bytes_has_an_accepted_length() {
     let mut nonce = vector[];
     while (nonce.length() < 64) nonce.push_back(1);
     world(0).claim_with(nonce, award());
@@ -252,7 +252,7 @@ fun a_nonce_of_64_bytes_is_not_refused_for_its_length() {
 }
 
 #[test, expected_failure(abort_code = enclave::ERetired)]
-fun a_retired_config_takes_no_claims() {
+fun a_claim_under_a_retired_config_is_refused() {
     let mut world = world(0);
     let World { config, cap, .. } = &mut world;
     config.retire(cap);
@@ -261,7 +261,7 @@ fun a_retired_config_takes_no_claims() {
 }
 
 #[test, expected_failure(abort_code = enclave::EWrongConfig)]
-fun another_config_takes_no_claims() {
+fun a_claim_under_another_config_is_refused() {
     let mut world = world(0);
     let mut ctx = tx_context::new_from_hint(@0xA, 1, 0, 0, 0);
     let config = world.cap.new_config_for_testing(&mut ctx);
@@ -295,25 +295,25 @@ fun a_claim_of_an_answer_from_the_future_is_kept() {
     let mut world = world(0);
     // The signed time is a minute ahead of the chain's.
     let mut ctx = tx_context::new_from_hint(@0xA, 1, 0, 0, 0);
-    let mut early = clock::create_for_testing(&mut ctx);
-    early.set_for_testing(vectors::once_timestamp_ms() - 60_000);
+    let mut early_clock = clock::create_for_testing(&mut ctx);
+    early_clock.set_for_testing(vectors::once_timestamp_ms() - 60_000);
     let World { claims, enclave, config, .. } = &mut world;
     claims.claim(
         enclave,
         config,
-        &early,
+        &early_clock,
         vectors::once_intent(),
         vectors::once_timestamp_ms(),
         vectors::nonce(),
         award(),
         &vectors::once_signature(),
     );
-    claims.remove_expired(vectors::once_intent(), vectors::nonce(), &early);
+    claims.remove_expired(vectors::once_intent(), vectors::nonce(), &early_clock);
     abort
 }
 
 #[test, expected_failure(abort_code = once::ENotExpired)]
-fun the_greatest_age_keeps_a_claim_for_ever_and_overflows_nowhere() {
+fun the_largest_maximum_age_keeps_a_claim_and_does_not_overflow() {
     let mut world = world_of(MAX_U64, 0);
     world.claim();
     world.clock.set_for_testing(MAX_U64);
@@ -322,7 +322,7 @@ fun the_greatest_age_keeps_a_claim_for_ever_and_overflows_nowhere() {
 }
 
 #[test]
-fun an_age_of_0_takes_only_what_was_just_signed() {
+fun a_maximum_age_of_0_accepts_an_answer_signed_just_now() {
     let mut world = world_of(0, 0);
     world.claim();
     world.wait(1);
@@ -331,13 +331,13 @@ fun an_age_of_0_takes_only_what_was_just_signed() {
 }
 
 #[test, expected_failure(abort_code = once::ENotClaimed)]
-fun what_was_not_claimed_can_not_be_removed() {
+fun an_answer_that_was_not_claimed_can_not_be_removed() {
     world(MAX_AGE_MS + 1).remove();
     abort
 }
 
 #[test, expected_failure(abort_code = once::ENotClaimed)]
-fun a_claim_of_another_intent_is_another() {
+fun remove_expired_does_not_remove_a_claim_of_another_intent() {
     let mut world = world(0);
     world.claim();
     world.wait(MAX_AGE_MS + 1);

@@ -132,10 +132,10 @@ fun submit(world: &World, enclave: &Enclave<T>) {
 #[test]
 fun a_config_is_not_open_by_default() {
     let World { mut ctx, cap, config: open, clock } = world();
-    let closed = cap.new_config_for_testing(&mut ctx);
+    let closed_config = cap.new_config_for_testing(&mut ctx);
     assert!(open.is_open());
-    assert!(!closed.is_open());
-    closed.destroy_config_for_testing();
+    assert!(!closed_config.is_open());
+    closed_config.destroy_config_for_testing();
     World { ctx, cap, config: open, clock }.end();
 }
 
@@ -169,17 +169,17 @@ fun an_open_config_is_shared_as_any_other() {
 #[test]
 fun no_call_changes_whether_a_config_is_open() {
     let World { mut ctx, cap, mut config, clock } = world();
-    let mut closed = cap.new_config_for_testing(&mut ctx);
+    let mut closed_config = cap.new_config_for_testing(&mut ctx);
     config.change_everything(&cap, &clock, &mut ctx);
-    closed.change_everything(&cap, &clock, &mut ctx);
+    closed_config.change_everything(&cap, &clock, &mut ctx);
     assert!(config.is_open());
-    assert!(!closed.is_open());
-    closed.destroy_config_for_testing();
+    assert!(!closed_config.is_open());
+    closed_config.destroy_config_for_testing();
     World { ctx, cap, config, clock }.end();
 }
 
 #[test, expected_failure(abort_code = pcrs::EDebugPcrs)]
-fun registers_of_debug_mode_make_no_open_config() {
+fun an_open_config_for_debug_enclaves_is_refused() {
     let mut ctx = tx_context::dummy();
     let cap = enclave::new_cap_for_testing<T>(&mut ctx);
     let _config = cap.new_open_enclave_config(b"open".to_string(), ZERO, ZERO, ZERO, option::none(), &mut ctx);
@@ -221,11 +221,11 @@ fun capability_and_registrar_still_register_under_an_open_config() {
 }
 
 #[test, expected_failure(abort_code = enclave::ENotOpen)]
-fun nobody_registers_without_a_capability_where_a_config_is_not_open() {
+fun nobody_registers_without_a_capability_under_a_config_that_is_not_open() {
     let World { mut ctx, cap, config: _config, clock } = world();
-    let mut closed = cap.new_config_for_testing(&mut ctx);
-    let attested = attested_at(&closed, KEY, AT_MS);
-    let _enclave = closed.enclave_of_anyone(attested, &clock);
+    let mut closed_config = cap.new_config_for_testing(&mut ctx);
+    let attested = attested_at(&closed_config, KEY, AT_MS);
+    let _enclave = closed_config.enclave_of_anyone(attested, &clock);
     abort
 }
 
@@ -233,13 +233,13 @@ fun nobody_registers_without_a_capability_where_a_config_is_not_open() {
 fun another_image_is_refused() {
     let mut world = world();
     let World { config, clock, .. } = &mut world;
-    let another = attested::new(pcrs::new(PCR, PCR, OTHER_PCR), KEY, AT_MS);
-    let _enclave = config.enclave_of_anyone(another, clock);
+    let other_attestation = attested::new(pcrs::new(PCR, PCR, OTHER_PCR), KEY, AT_MS);
+    let _enclave = config.enclave_of_anyone(other_attestation, clock);
     abort
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidPCRs)]
-fun the_image_before_is_refused_even_in_an_overlap() {
+fun the_image_of_the_version_before_is_refused_even_in_an_overlap() {
     let mut world = world();
     let before = attested_at(&world.config, KEY, AT_MS);
     let World { cap, config, clock, .. } = &mut world;
@@ -249,7 +249,7 @@ fun the_image_before_is_refused_even_in_an_overlap() {
 }
 
 #[test, expected_failure(abort_code = pcrs::EDebugPcrs)]
-fun an_enclave_in_debug_mode_has_no_attestation_to_register() {
+fun an_enclave_in_debug_mode_is_refused() {
     let mut world = world();
     let World { config, clock, .. } = &mut world;
     let debug = attested::new(pcrs::new(ZERO, ZERO, ZERO), KEY, AT_MS);
@@ -303,7 +303,7 @@ fun nobody_registers_under_a_retired_config() {
 }
 
 #[test, expected_failure(abort_code = enclave::EWrongPackageVersion)]
-fun nobody_registers_by_another_version_of_the_package() {
+fun nobody_registers_under_a_config_of_another_package_version() {
     let mut world = world();
     world.config.set_package_version_for_testing(2);
     let _enclave = world.register(KEY);
@@ -328,7 +328,7 @@ fun a_stranger_registers_the_enclave_as_its_operator_would_have() {
 }
 
 #[test, expected_failure(abort_code = enclave::EAlreadyRegistered)]
-fun the_operator_registers_no_second_time() {
+fun the_operator_can_not_register_the_key_again() {
     let mut world = world();
     let _first = world.register(KEY);
     let _second = world.register(KEY);
@@ -336,7 +336,7 @@ fun the_operator_registers_no_second_time() {
 }
 
 #[test, expected_failure(abort_code = enclave::EAlreadyRegistered)]
-fun the_capability_registers_no_key_that_a_stranger_registered() {
+fun the_admin_can_not_register_a_key_that_a_stranger_registered() {
     let mut world = world();
     let _first = world.register(KEY);
     let World { config, cap, .. } = &mut world;
@@ -346,7 +346,7 @@ fun the_capability_registers_no_key_that_a_stranger_registered() {
 }
 
 #[test, expected_failure(abort_code = enclave::ENotStale)]
-fun a_stranger_destroys_no_enclave_that_they_registered() {
+fun a_stranger_can_not_destroy_an_enclave_that_they_registered() {
     let mut world = world();
     let enclave = world.register(KEY);
     enclave.destroy_old_enclave(&world.config, &world.clock);
@@ -354,11 +354,11 @@ fun a_stranger_destroys_no_enclave_that_they_registered() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun a_capability_of_the_strangers_own_destroys_none() {
+fun a_strangers_capability_can_not_destroy_an_enclave() {
     let mut world = world();
     let enclave = world.register(KEY);
-    let own = enclave::new_cap_for_testing<T>(&mut world.ctx);
-    enclave.destroy_enclave(&world.config, &own);
+    let stranger_cap = enclave::new_cap_for_testing<T>(&mut world.ctx);
+    enclave.destroy_enclave(&world.config, &stranger_cap);
     abort
 }
 
@@ -369,7 +369,7 @@ fun an_old_document_costs_an_operator_10_minutes_of_the_keys_age() {
     config.update_max_key_age(cap, option::some(60 * MINUTE_MS));
     let oldest = attested_at(config, vectors::public_key(), AT_MS - 10 * MINUTE_MS);
     let enclave = config.enclave_of_anyone(oldest, clock);
-    // The vector's answer is of AT_MS.
+    // The answer of the vectors was signed at AT_MS.
     clock.set_for_testing(AT_MS + 50 * MINUTE_MS);
     let reading = Reading { location: vectors::location(), temperature: vectors::temperature() };
     enclave.assert_signed(
@@ -406,7 +406,7 @@ fun a_host_whose_key_was_destroyed_registers_its_next_key() {
 }
 
 #[test]
-fun a_destroyed_key_comes_back_at_the_next_version_of_the_same_image() {
+fun a_destroyed_key_can_be_registered_at_the_next_version() {
     let mut world = world();
     let enclave = world.register(KEY);
     enclave.destroy_enclave(&world.config, &world.cap);

@@ -39,7 +39,7 @@ public struct EndedFields has drop {
 const HOUR_MS: u64 = 60 * 60 * 1000;
 const DAY_MS: u64 = 24 * HOUR_MS;
 const MAX_U64: u64 = 18_446_744_073_709_551_615;
-/// Of the config before the overlap.
+/// Registers of the config before the overlap.
 const OLD_PCR: vector<u8> =
     x"010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101";
 const PCR: vector<u8> =
@@ -52,7 +52,7 @@ public struct World {
     ctx: TxContext,
     cap: EnclaveCap<T>,
     config: EnclaveConfig<T>,
-    /// Of version 0; it signed the vectors, at the clock's time.
+    /// An enclave of version 0, which signed the vectors at the clock's time.
     enclave: Enclave<T>,
     clock: Clock,
 }
@@ -65,14 +65,14 @@ fun world(): World {
     World { ctx, cap, config, enclave, clock: clock_tests::at(vectors::timestamp_ms()) }
 }
 
-/// In an overlap of one hour.
+/// Returns a world in an overlap of one hour.
 fun overlapping(): World {
     let mut world = world();
-    world.begin(until());
+    world.begin(end_ms());
     world
 }
 
-fun until(): u64 {
+fun end_ms(): u64 {
     vectors::timestamp_ms() + HOUR_MS
 }
 
@@ -127,49 +127,49 @@ fun is_stale(world: &World): bool {
 // === begin_overlap ===
 
 #[test]
-fun the_new_image_is_allowed_and_the_old_one_is_noted() {
+fun the_config_has_the_new_registers_and_keeps_the_old_ones() {
     let mut world = world();
     assert!(!world.config.is_overlapping(&world.clock));
     assert_eq!(world.config.overlap_until_ms(), option::none());
     assert_eq!(world.config.overlap_pcrs(), option::none());
-    world.begin(until());
+    world.begin(end_ms());
     let World { config, clock, .. } = &world;
     assert!(config.is_overlapping(clock));
     assert_eq!(config.current_config_version(), 1);
     assert_eq!(*config.pcr0(), PCR);
-    assert_eq!(config.overlap_until_ms(), option::some(until()));
+    assert_eq!(config.overlap_until_ms(), option::some(end_ms()));
     assert_eq!(config.overlap_pcrs(), option::some(pcrs::new(OLD_PCR, OLD_PCR, OLD_PCR)));
     let fields = UpdatedFields {
         config_id: object::id(config),
         pcrs: pcrs::new(PCR, PCR, PCR),
         source: option::none(),
         config_version: 1,
-        overlap_until_ms: option::some(until()),
+        overlap_until_ms: option::some(end_ms()),
     };
     assert_eq!(bcs::to_bytes(&event::events_by_type<PcrsUpdated<T>>()), bcs::to_bytes(&vector[fields]));
     world.end();
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun another_capability_begins_none() {
+fun another_capability_can_not_begin_an_overlap() {
     let mut world = world();
-    let another = enclave::new_cap_for_testing<T>(&mut world.ctx);
+    let other_cap = enclave::new_cap_for_testing<T>(&mut world.ctx);
     let World { config, clock, .. } = &mut world;
-    config.begin_overlap(&another, PCR, PCR, PCR, option::none(), until(), clock);
+    config.begin_overlap(&other_cap, PCR, PCR, PCR, option::none(), end_ms(), clock);
     abort
 }
 
 #[test, expected_failure(abort_code = enclave::ERetired)]
-fun a_retired_config_begins_none() {
+fun no_overlap_begins_under_a_retired_config() {
     let mut world = world();
     let World { config, cap, .. } = &mut world;
     config.retire(cap);
-    world.begin(until());
+    world.begin(end_ms());
     abort
 }
 
 #[test]
-fun one_of_a_millisecond_or_of_a_day_is_allowed() {
+fun an_overlap_of_a_millisecond_or_of_a_day_is_allowed() {
     let mut world = world();
     world.begin(vectors::timestamp_ms() + 1);
     world.end_overlap();
@@ -179,65 +179,65 @@ fun one_of_a_millisecond_or_of_a_day_is_allowed() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidOverlap)]
-fun one_that_ends_now_is_refused() {
+fun an_overlap_that_ends_now_is_refused() {
     let mut world = world();
     world.begin(vectors::timestamp_ms());
     abort
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidOverlap)]
-fun one_that_ended_is_refused() {
+fun an_overlap_that_ends_in_the_past_is_refused() {
     let mut world = world();
     world.begin(0);
     abort
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidOverlap)]
-fun one_longer_than_a_day_is_refused() {
+fun an_overlap_longer_than_a_day_is_refused() {
     let mut world = world();
     world.begin(vectors::timestamp_ms() + DAY_MS + 1);
     abort
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidOverlap)]
-fun one_without_end_is_refused() {
+fun an_overlap_without_end_is_refused() {
     let mut world = world();
     world.begin(MAX_U64);
     abort
 }
 
 #[test, expected_failure(abort_code = enclave::EOverlapping)]
-fun one_in_another_is_refused() {
+fun an_overlap_during_another_is_refused() {
     let mut world = overlapping();
-    world.clock.set_for_testing(until() - 1);
-    world.begin(until() + HOUR_MS);
+    world.clock.set_for_testing(end_ms() - 1);
+    world.begin(end_ms() + HOUR_MS);
     abort
 }
 
 #[test]
-fun one_begins_at_the_end_of_another_and_the_first_version_stays_stale() {
+fun an_overlap_may_begin_when_another_ends_and_the_first_version_stays_stale() {
     let mut world = overlapping();
     let World { config, cap, .. } = &mut world;
     let second = config.enclave_of(cap, attested(PCR, KEY));
-    world.clock.set_for_testing(until());
+    world.clock.set_for_testing(end_ms());
     assert!(world.is_stale());
-    world.begin(until() + HOUR_MS);
+    world.begin(end_ms() + HOUR_MS);
     assert!(world.is_stale());
     assert!(!second.is_stale(&world.config, &world.clock));
     second.destroy_enclave_for_testing();
     world.end();
 }
 
-// === Until its end ===
+// === During and after an overlap ===
 
 #[test]
-fun an_answer_of_the_old_enclave_is_accepted_before_and_until_then() {
+fun an_answer_of_the_old_enclave_is_accepted_until_the_end() {
     let mut world = world();
     world.submit();
-    world.begin(until());
+    world.begin(end_ms());
     world.submit();
     assert!(!world.is_stale());
-    world.clock.set_for_testing(until() - 1);
+    world.clock.set_for_testing(end_ms() - 1);
     world.submit();
     assert!(!world.is_stale());
     assert!(world.config.is_overlapping(&world.clock));
@@ -245,9 +245,9 @@ fun an_answer_of_the_old_enclave_is_accepted_before_and_until_then() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidConfigVersion)]
-fun at_that_time_it_is_not() {
+fun an_answer_of_the_old_enclave_is_refused_at_the_end() {
     let mut world = overlapping();
-    world.clock.set_for_testing(until());
+    world.clock.set_for_testing(end_ms());
     assert!(world.is_stale());
     assert!(!world.config.is_overlapping(&world.clock));
     world.submit();
@@ -255,28 +255,28 @@ fun at_that_time_it_is_not() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidConfigVersion)]
-fun after_that_time_it_is_not() {
+fun an_answer_of_the_old_enclave_is_refused_after_the_end() {
     let mut world = overlapping();
-    world.clock.set_for_testing(until() + 1);
+    world.clock.set_for_testing(end_ms() + 1);
     assert!(world.is_stale());
     world.submit();
     abort
 }
 
 #[test]
-fun an_answer_of_the_new_image_is_accepted_during_and_after_it() {
+fun an_answer_of_the_new_image_is_accepted_during_and_after_an_overlap() {
     let mut world = overlapping();
     let World { config, cap, .. } = &mut world;
     let new = config.enclave_of(cap, attested(PCR, vectors::public_key()));
     world.submit_of(&new);
-    world.clock.set_for_testing(until() + 1);
+    world.clock.set_for_testing(end_ms() + 1);
     world.submit_of(&new);
     new.destroy_enclave_for_testing();
     world.end();
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidPCRs)]
-fun no_enclave_of_the_old_image_is_registered_from_then_on() {
+fun no_enclave_of_the_old_image_is_registered_in_an_overlap() {
     let mut world = overlapping();
     let World { config, cap, .. } = &mut world;
     let _enclave = config.enclave_of(cap, attested(OLD_PCR, KEY));
@@ -284,7 +284,7 @@ fun no_enclave_of_the_old_image_is_registered_from_then_on() {
 }
 
 #[test, expected_failure(abort_code = enclave::EKeyTooOld)]
-fun the_maximum_key_age_holds_in_it() {
+fun the_maximum_key_age_applies_in_an_overlap() {
     let mut world = overlapping();
     let World { config, cap, .. } = &mut world;
     config.update_max_key_age(cap, option::some(1));
@@ -293,7 +293,7 @@ fun the_maximum_key_age_holds_in_it() {
 }
 
 #[test]
-fun the_admin_destroys_an_old_enclave_in_it() {
+fun the_admin_destroys_an_old_enclave_in_an_overlap() {
     let World { ctx: _, cap, config, enclave, clock } = overlapping();
     enclave.destroy_enclave(&config, &cap);
     cap.destroy_cap_for_testing();
@@ -302,27 +302,27 @@ fun the_admin_destroys_an_old_enclave_in_it() {
 }
 
 #[test, expected_failure(abort_code = enclave::ENotStale)]
-fun nobody_else_does() {
+fun nobody_else_destroys_an_old_enclave_in_an_overlap() {
     let World { ctx: _, cap: _cap, config, enclave, mut clock } = overlapping();
-    clock.set_for_testing(until() - 1);
+    clock.set_for_testing(end_ms() - 1);
     enclave.destroy_old_enclave(&config, &clock);
     abort
 }
 
 #[test]
-fun anyone_destroys_it_at_the_end() {
+fun anyone_destroys_an_old_enclave_at_the_end() {
     let World { ctx: _, cap, config, enclave, mut clock } = overlapping();
-    clock.set_for_testing(until());
+    clock.set_for_testing(end_ms());
     enclave.destroy_old_enclave(&config, &clock);
     cap.destroy_cap_for_testing();
     config.destroy_config_for_testing();
     clock.destroy_for_testing();
 }
 
-// === What ends it at once ===
+// === Early ends ===
 
 #[test]
-fun end_overlap_makes_the_old_enclave_stale_and_says_so() {
+fun end_overlap_makes_the_old_enclave_stale_and_emits_an_event() {
     let mut world = overlapping();
     world.end_overlap();
     assert!(world.is_stale());
@@ -343,27 +343,27 @@ fun after_end_overlap_the_old_answer_is_refused() {
 }
 
 #[test]
-fun end_overlap_removes_one_that_is_over() {
+fun end_overlap_removes_an_overlap_that_is_over() {
     let mut world = overlapping();
-    world.clock.set_for_testing(until() + 1);
+    world.clock.set_for_testing(end_ms() + 1);
     world.end_overlap();
     assert_eq!(world.config.overlap_until_ms(), option::none());
     world.end();
 }
 
 #[test, expected_failure(abort_code = enclave::ENoOverlap)]
-fun end_overlap_without_one_aborts() {
+fun end_overlap_aborts_without_an_overlap() {
     let mut world = world();
     world.end_overlap();
     abort
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun another_capability_ends_none() {
+fun another_capability_can_not_end_an_overlap() {
     let mut world = overlapping();
-    let another = enclave::new_cap_for_testing<T>(&mut world.ctx);
+    let other_cap = enclave::new_cap_for_testing<T>(&mut world.ctx);
     let World { config, .. } = &mut world;
-    config.end_overlap(&another);
+    config.end_overlap(&other_cap);
     abort
 }
 
@@ -391,7 +391,7 @@ fun after_update_pcrs_the_old_answer_is_refused() {
 }
 
 #[test]
-fun a_rotation_ends_it() {
+fun a_rotation_ends_an_overlap() {
     let mut world = overlapping();
     let World { config, cap, .. } = &mut world;
     let rotation = config.begin_rotation(cap, THIRD_PCR, THIRD_PCR, THIRD_PCR, option::none());
@@ -404,7 +404,7 @@ fun a_rotation_ends_it() {
 }
 
 #[test, expected_failure(abort_code = enclave::ERetired)]
-fun retirement_ends_it() {
+fun retirement_ends_an_overlap() {
     let mut world = overlapping();
     let World { config, cap, .. } = &mut world;
     config.retire(cap);
@@ -423,7 +423,7 @@ fun after_retirement_anyone_destroys_the_old_enclave() {
 }
 
 #[test, expected_failure(abort_code = enclave::ERetired)]
-fun a_retired_config_ends_none() {
+fun end_overlap_aborts_under_a_retired_config() {
     let mut world = overlapping();
     let World { config, cap, .. } = &mut world;
     config.retire(cap);

@@ -31,47 +31,47 @@ fun pcr1_and_pcr2_may_be_all_zero() {
 }
 
 #[test, expected_failure(abort_code = pcrs::EPcrMissing)]
-fun pcr0_must_be_there() {
+fun a_missing_pcr0_is_refused() {
     pcrs::new(x"", PCR1, PCR2);
 }
 
 #[test, expected_failure(abort_code = pcrs::EPcrMissing)]
-fun pcr1_must_be_there() {
+fun a_missing_pcr1_is_refused() {
     pcrs::new(PCR0, x"", PCR2);
 }
 
 #[test, expected_failure(abort_code = pcrs::EPcrMissing)]
-fun pcr2_must_be_there() {
+fun a_missing_pcr2_is_refused() {
     pcrs::new(PCR0, PCR1, x"");
 }
 
 #[test, expected_failure(abort_code = pcrs::EPcrLength)]
-fun pcr0_is_not_32_bytes() {
+fun a_pcr0_of_32_bytes_is_refused() {
     pcrs::new(BYTES_32, PCR1, PCR2);
 }
 
 #[test, expected_failure(abort_code = pcrs::EPcrLength)]
-fun pcr1_is_not_32_bytes() {
+fun a_pcr1_of_32_bytes_is_refused() {
     pcrs::new(PCR0, BYTES_32, PCR2);
 }
 
 #[test, expected_failure(abort_code = pcrs::EPcrLength)]
-fun pcr2_is_not_32_bytes() {
+fun a_pcr2_of_32_bytes_is_refused() {
     pcrs::new(PCR0, PCR1, BYTES_32);
 }
 
 #[test, expected_failure(abort_code = pcrs::EPcrLength)]
-fun pcr0_is_not_64_bytes() {
+fun a_pcr0_of_64_bytes_is_refused() {
     pcrs::new(BYTES_64, PCR1, PCR2);
 }
 
 #[test, expected_failure(abort_code = pcrs::EPcrLength)]
-fun pcr1_is_not_64_bytes() {
+fun a_pcr1_of_64_bytes_is_refused() {
     pcrs::new(PCR0, BYTES_64, PCR2);
 }
 
 #[test, expected_failure(abort_code = pcrs::EPcrLength)]
-fun pcr2_is_not_64_bytes() {
+fun a_pcr2_of_64_bytes_is_refused() {
     pcrs::new(PCR0, PCR1, BYTES_64);
 }
 
@@ -81,6 +81,6 @@ fun registers_of_a_debug_enclave_are_refused() {
 }
 
 #[test, expected_failure(abort_code = pcrs::EDebugPcrs)]
-fun pcr0_alone_all_zero_is_refused() {
+fun a_pcr0_of_zeros_is_refused() {
     pcrs::new(ZERO, PCR1, PCR2);
 }

@@ -14,9 +14,9 @@ use sui::test_scenario;
 
 public struct REAL_DOCUMENT_CLI_TESTS has drop {}
 
-/// Within the lifetime of the document's certificates.
+/// A time within the lifetime of the document's certificates, in milliseconds.
 const NOW_MS: u64 = 1744684007462;
-/// The document's own time.
+/// The time of the document, in milliseconds.
 const MADE_AT_MS: u64 = 1744683923696;
 const PCR0_AND_PCR1: vector<u8> =
     x"cbe1afb6ed0ff89f10295af0b802247ec5670da8f886e71a4226373b032c322f4e42c9c98288e7211682b258684505a2";
@@ -24,7 +24,7 @@ const PCR2: vector<u8> =
     x"21b9efbc184807662e966d34f390821309eeac6802309798826296bf3e8bec7c10edb30948c90ba67310f7b964fc500a";
 
 #[test]
-fun registers_and_key_are_those_of_the_document() {
+fun the_registers_and_the_key_are_those_of_the_document() {
     let mut scenario = test_scenario::begin(@0xA);
     let mut clock = clock::create_for_testing(scenario.ctx());
     clock.set_for_testing(NOW_MS);
@@ -61,7 +61,7 @@ fun another_image_is_refused() {
 }
 
 #[test]
-fun one_transaction_creates_registers_and_shares() {
+fun one_transaction_creates_and_shares_a_config_and_an_enclave() {
     let mut scenario = test_scenario::begin(@0xA);
     let mut clock = clock::create_for_testing(scenario.ctx());
     clock.set_for_testing(NOW_MS);
@@ -86,7 +86,7 @@ fun one_transaction_creates_registers_and_shares() {
 }
 
 #[test]
-fun a_registrar_registers_it() {
+fun a_registrar_registers_the_document() {
     let mut ctx = tx_context::dummy();
     let mut clock = clock::create_for_testing(&mut ctx);
     clock.set_for_testing(NOW_MS);
@@ -112,7 +112,7 @@ fun a_registrar_registers_it() {
 }
 
 #[test]
-fun anyone_registers_it_under_an_open_config() {
+fun anyone_registers_the_document_under_an_open_config() {
     let mut ctx = tx_context::dummy();
     let mut clock = clock::create_for_testing(&mut ctx);
     clock.set_for_testing(NOW_MS);

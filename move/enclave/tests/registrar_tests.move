@@ -102,7 +102,7 @@ fun a_registrar_registers_enclaves_of_the_present_image() {
 }
 
 #[test]
-fun it_still_registers_after_the_image_changed() {
+fun a_registrar_still_registers_after_the_image_changed() {
     let mut world = world();
     let World { config, registrar, cap, .. } = &mut world;
     config.update_pcrs(cap, OTHER_PCR, OTHER_PCR, OTHER_PCR);
@@ -112,26 +112,26 @@ fun it_still_registers_after_the_image_changed() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidPCRs)]
-fun it_does_not_register_another_image() {
+fun a_registrar_does_not_register_another_image() {
     let mut world = world();
     let World { config, registrar, .. } = &mut world;
-    let another = attested::new(pcrs::new(OTHER_PCR, OTHER_PCR, OTHER_PCR), KEY, AT_MS);
-    let _enclave = config.enclave_of_registrar(registrar, another);
+    let other_attestation = attested::new(pcrs::new(OTHER_PCR, OTHER_PCR, OTHER_PCR), KEY, AT_MS);
+    let _enclave = config.enclave_of_registrar(registrar, other_attestation);
     abort
 }
 
 #[test, expected_failure(abort_code = enclave::ENotRegistrar)]
-fun it_does_not_register_under_another_config() {
+fun a_registrar_does_not_register_under_another_config() {
     let mut world = world();
     let World { ctx, cap, registrar, .. } = &mut world;
-    let mut another = cap.new_config_for_testing(ctx);
-    let attested = another.attested(KEY);
-    let _enclave = another.enclave_of_registrar(registrar, attested);
+    let mut other_config = cap.new_config_for_testing(ctx);
+    let attested = other_config.attested(KEY);
+    let _enclave = other_config.enclave_of_registrar(registrar, attested);
     abort
 }
 
 #[test, expected_failure(abort_code = enclave::EAlreadyRegistered)]
-fun it_does_not_bring_a_destroyed_key_back() {
+fun a_registrar_does_not_register_a_destroyed_key() {
     let mut world = world();
     let World { config, registrar, cap, .. } = &mut world;
     let first = config.attested(KEY);
@@ -152,7 +152,7 @@ fun a_revoked_registrar_does_not_register() {
 }
 
 #[test, expected_failure(abort_code = enclave::ERetired)]
-fun under_a_retired_config_no_registrar_registers() {
+fun a_registrar_does_not_register_under_a_retired_config() {
     let mut world = world();
     let World { config, registrar, cap, .. } = &mut world;
     config.retire(cap);
@@ -162,23 +162,23 @@ fun under_a_retired_config_no_registrar_registers() {
 }
 
 #[test]
-fun revoking_one_leaves_the_others_and_the_enclaves() {
+fun revoking_a_registrar_leaves_other_registrars_and_its_enclaves() {
     let mut world = world();
     let World { ctx, config, cap, registrar } = &mut world;
     let attested = config.attested(KEY);
     let enclave = config.enclave_of_registrar(registrar, attested);
-    let kept = config.new_registrar_cap(cap, ctx);
+    let second_registrar = config.new_registrar_cap(cap, ctx);
     config.revoke_registrar_cap(cap, object::id(registrar));
     assert!(!enclave.is_stale_now(config));
     let attested = config.attested(OTHER_KEY);
-    config.enclave_of_registrar(&kept, attested).destroy_enclave_for_testing();
+    config.enclave_of_registrar(&second_registrar, attested).destroy_enclave_for_testing();
     enclave.destroy_enclave_for_testing();
-    kept.destroy_registrar_cap(config);
+    second_registrar.destroy_registrar_cap(config);
     world.end();
 }
 
 #[test]
-fun making_revoking_and_giving_up_are_announced() {
+fun creation_revocation_and_destruction_are_announced() {
     let mut world = world();
     let World { ctx, config, cap, registrar } = &mut world;
     let config_id = object::id(config);
@@ -188,22 +188,22 @@ fun making_revoking_and_giving_up_are_announced() {
     assert_eq!(bcs::to_bytes(&event::events_by_type<RegistrarCapCreated<T>>()), expected);
     config.revoke_registrar_cap(cap, object::id(registrar));
     second.destroy_registrar_cap(config);
-    // Giving up a registrar that was revoked before emits no second event.
+    // Destroying a registrar that was revoked before emits no second event.
     world.end();
     assert_eq!(bcs::to_bytes(&event::events_by_type<RegistrarCapRevoked<T>>()), expected);
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun another_capability_makes_no_registrar() {
+fun another_capability_can_not_create_a_registrar() {
     let mut world = world();
     let World { ctx, config, .. } = &mut world;
-    let another = enclave::new_cap_for_testing<T>(ctx);
-    let _registrar = config.new_registrar_cap(&another, ctx);
+    let other_cap = enclave::new_cap_for_testing<T>(ctx);
+    let _registrar = config.new_registrar_cap(&other_cap, ctx);
     abort
 }
 
 #[test, expected_failure(abort_code = enclave::ERetired)]
-fun a_retired_config_gets_no_registrar() {
+fun no_registrar_is_created_under_a_retired_config() {
     let mut world = world();
     let World { ctx, config, cap, .. } = &mut world;
     config.retire(cap);
@@ -212,7 +212,7 @@ fun a_retired_config_gets_no_registrar() {
 }
 
 #[test]
-fun a_registrar_of_a_retired_config_is_revoked_and_given_up() {
+fun a_registrar_of_a_retired_config_can_be_revoked_and_destroyed() {
     let mut world = world();
     let World { config, cap, .. } = &mut world;
     config.retire(cap);
@@ -221,16 +221,16 @@ fun a_registrar_of_a_retired_config_is_revoked_and_given_up() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun another_capability_revokes_no_registrar() {
+fun another_capability_can_not_revoke_a_registrar() {
     let mut world = world();
     let World { ctx, config, registrar, .. } = &mut world;
-    let another = enclave::new_cap_for_testing<T>(ctx);
-    config.revoke_registrar_cap(&another, object::id(registrar));
+    let other_cap = enclave::new_cap_for_testing<T>(ctx);
+    config.revoke_registrar_cap(&other_cap, object::id(registrar));
     abort
 }
 
 #[test, expected_failure(abort_code = enclave::ENotRegistrar)]
-fun a_registrar_is_revoked_once() {
+fun a_registrar_can_not_be_revoked_again() {
     let mut world = world();
     world.revoke();
     world.revoke();
@@ -238,9 +238,9 @@ fun a_registrar_is_revoked_once() {
 }
 
 #[test, expected_failure(abort_code = enclave::EWrongConfig)]
-fun a_registrar_is_given_up_at_its_own_config() {
+fun a_registrar_can_not_be_destroyed_with_another_config() {
     let World { mut ctx, cap, config: _config, registrar } = world();
-    let mut another = cap.new_config_for_testing(&mut ctx);
-    registrar.destroy_registrar_cap(&mut another);
+    let mut other_config = cap.new_config_for_testing(&mut ctx);
+    registrar.destroy_registrar_cap(&mut other_config);
     abort
 }

@@ -25,7 +25,7 @@ public struct Swapped has copy, drop {
 const MAX_AGE_MS: u64 = 10_000;
 const MAX_AHEAD_MS: u64 = 60_000;
 
-/// A registered enclave and the time, all matching the signature.
+/// A registered enclave, its config, and a clock.
 public struct World {
     cap: EnclaveCap<T>,
     config: EnclaveConfig<T>,
@@ -55,7 +55,7 @@ fun end(world: World) {
     clock.destroy_for_testing();
 }
 
-/// Raises the config's version, so that the enclave is of an older one.
+/// Raises the config's version, so that the enclave becomes stale.
 fun make_stale(world: &mut World) {
     let World { cap, config, .. } = world;
     let (pcr0, pcr1, pcr2) = (*config.pcr0(), *config.pcr1(), *config.pcr2());
@@ -87,7 +87,7 @@ fun submit_at(world: &World, timestamp_ms: u64) {
 // === assert_signed ===
 
 #[test]
-fun a_fresh_signature_passes() {
+fun a_fresh_answer_is_accepted() {
     let world = world(vectors::timestamp_ms());
     submit(&world);
     world.end();
@@ -102,27 +102,27 @@ fun a_statement_may_be_submitted_more_than_once() {
 }
 
 #[test]
-fun the_largest_age_passes() {
+fun an_answer_of_the_maximum_age_is_accepted() {
     let world = world(vectors::timestamp_ms() + MAX_AGE_MS);
     submit(&world);
     world.end();
 }
 
 #[test, expected_failure(abort_code = enclave::ETooOld)]
-fun a_millisecond_beyond_the_largest_age_is_refused() {
+fun an_answer_older_than_the_maximum_age_is_refused() {
     submit(&world(vectors::timestamp_ms() + MAX_AGE_MS + 1));
     abort
 }
 
 #[test]
-fun a_minute_ahead_passes() {
+fun an_answer_a_minute_ahead_is_accepted() {
     let world = world(vectors::timestamp_ms() - MAX_AHEAD_MS);
     submit(&world);
     world.end();
 }
 
 #[test, expected_failure(abort_code = enclave::EInFuture)]
-fun a_millisecond_more_than_a_minute_ahead_is_refused() {
+fun an_answer_more_than_a_minute_ahead_is_refused() {
     submit(&world(vectors::timestamp_ms() - MAX_AHEAD_MS - 1));
     abort
 }
@@ -140,7 +140,7 @@ fun the_smallest_timestamp_is_too_old() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidSignature)]
-fun just_after_the_epoch_nothing_underflows() {
+fun a_clock_at_0_does_not_underflow() {
     submit_at(&world(0), 0);
     abort
 }
@@ -201,7 +201,7 @@ fun a_signature_of_these_values_verifies() {
 }
 
 #[test]
-fun a_signature_of_other_values_does_not() {
+fun a_signature_of_other_values_does_not_verify() {
     let world = world(vectors::timestamp_ms());
     let Reading { location, temperature } = reading();
     let warmer = Reading { location, temperature: temperature + 1 };
@@ -213,7 +213,7 @@ fun a_signature_of_other_values_does_not() {
 }
 
 #[test]
-fun a_signature_of_another_key_does_not() {
+fun a_signature_of_another_key_does_not_verify() {
     let mut key = vectors::public_key();
     let last = key.pop_back();
     key.push_back(last ^ 1);
@@ -223,7 +223,7 @@ fun a_signature_of_another_key_does_not() {
 }
 
 #[test]
-fun a_signature_with_one_bit_changed_does_not() {
+fun a_signature_with_one_bit_changed_does_not_verify() {
     let world = world(vectors::timestamp_ms());
     let mut bit = 0;
     while (bit < 64 * 8) {
@@ -237,7 +237,7 @@ fun a_signature_with_one_bit_changed_does_not() {
 }
 
 #[test]
-fun a_signature_of_the_wrong_length_does_not() {
+fun a_signature_of_the_wrong_length_does_not_verify() {
     let world = world(vectors::timestamp_ms());
     let mut signature = vectors::signature();
     signature.push_back(0);
@@ -250,7 +250,7 @@ fun a_signature_of_the_wrong_length_does_not() {
 }
 
 #[test]
-fun a_signature_verifies_however_old_it_is_and_though_the_enclave_is_stale() {
+fun an_old_signature_of_a_stale_enclave_verifies() {
     let mut world = world(vectors::timestamp_ms() + 1_000_000_000_000);
     world.make_stale();
     assert!(world.verify(reading(), vectors::signature()));

@@ -1,4 +1,4 @@
-/// Where an image comes from: its bounds, and the calls that set it with the registers.
+/// The source of an image: the bounds of its fields, and the calls that set it with the registers.
 #[test_only]
 module enclave::source_tests;
 
@@ -93,10 +93,10 @@ fun assert_announced(config: &EnclaveConfig<T>, source: Option<Source>, overlap_
     assert_eq!(bcs::to_bytes(&events[events.length() - 1]), bcs::to_bytes(&fields));
 }
 
-// === Its bounds ===
+// === Bounds of the fields ===
 
 #[test]
-fun every_field_is_read_as_it_was_given() {
+fun each_getter_returns_its_field() {
     let source = source(b"1.2.3").destroy_some();
     assert_eq!(*source.url(), URL.to_string());
     assert_eq!(*source.commit(), bytes(20));
@@ -106,7 +106,7 @@ fun every_field_is_read_as_it_was_given() {
 }
 
 #[test]
-fun the_shortest_and_the_longest_are_allowed() {
+fun fields_of_the_minimum_and_maximum_length_are_allowed() {
     source::some(text(1), bytes(20), text(0), text(1), BYTES_32);
     source::some(text(200), bytes(32), text(100), text(50), BYTES_32);
     with_url(b" ~".to_string());
@@ -188,10 +188,10 @@ fun a_digest_of_33_bytes_is_refused() {
     source::some(text(1), bytes(20), text(0), text(1), bytes(33));
 }
 
-// === In a config ===
+// === The source of a config ===
 
 #[test]
-fun a_new_config_has_it_and_announces_it() {
+fun a_new_config_has_and_announces_its_source() {
     let (cap, config) = config();
     assert_eq!(config.source(), source(b"1"));
     let fields = CreatedFields {
@@ -208,7 +208,7 @@ fun a_new_config_has_it_and_announces_it() {
 }
 
 #[test]
-fun update_image_replaces_it_and_update_pcrs_removes_it() {
+fun update_image_replaces_the_source_and_update_pcrs_removes_it() {
     let (cap, mut config) = config();
     config.update_image(&cap, PCR, PCR, PCR, source(b"2"));
     assert_eq!(config.source(), source(b"2"));
@@ -221,7 +221,7 @@ fun update_image_replaces_it_and_update_pcrs_removes_it() {
 }
 
 #[test]
-fun an_overlap_replaces_it_and_its_end_keeps_it() {
+fun an_overlap_replaces_the_source_and_its_end_keeps_it() {
     let (cap, mut config) = config();
     let clock = clock_tests::at(1);
     config.begin_overlap(&cap, PCR, PCR, PCR, source(b"2"), 2, &clock);
@@ -236,7 +236,7 @@ fun an_overlap_replaces_it_and_its_end_keeps_it() {
 }
 
 #[test]
-fun a_rotation_replaces_it() {
+fun a_rotation_replaces_the_source() {
     let (cap, mut config) = config();
     let rotation = config.begin_rotation(&cap, PCR, PCR, PCR, source(b"2"));
     assert_announced(&config, source(b"2"), option::none());
@@ -247,15 +247,15 @@ fun a_rotation_replaces_it() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun another_capability_sets_none() {
+fun another_capability_can_not_set_a_source() {
     let (_cap, mut config) = config();
-    let another = enclave::new_cap_for_testing<T>(&mut tx_context::new_from_hint(@0xB, 1, 0, 0, 0));
-    config.update_image(&another, PCR, PCR, PCR, source(b"2"));
+    let other_cap = enclave::new_cap_for_testing<T>(&mut tx_context::new_from_hint(@0xB, 1, 0, 0, 0));
+    config.update_image(&other_cap, PCR, PCR, PCR, source(b"2"));
     abort
 }
 
 #[test, expected_failure(abort_code = enclave::ERetired)]
-fun a_retired_config_keeps_its_own() {
+fun a_retired_config_keeps_its_source() {
     let (cap, mut config) = config();
     config.retire(&cap);
     config.update_image(&cap, PCR, PCR, PCR, source(b"2"));

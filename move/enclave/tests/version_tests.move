@@ -1,4 +1,4 @@
-/// The version of the package that a config is of.
+/// The package version of a config.
 #[test_only]
 module enclave::version_tests;
 
@@ -41,7 +41,7 @@ public struct World {
     clock: Clock,
 }
 
-/// The config is of this version of the package.
+/// Returns a world whose config is of this version of the package.
 fun world(package_version: u64): World {
     let clock = clock_tests::at(vectors::timestamp_ms());
     let mut ctx = tx_context::dummy();
@@ -109,7 +109,7 @@ fun a_config_of_an_older_version_migrates_and_announces_it() {
 }
 
 #[test, expected_failure(abort_code = enclave::ENotOlder)]
-fun it_migrates_once() {
+fun a_config_can_not_migrate_twice() {
     let mut world = world(0);
     world.migrate();
     world.migrate();
@@ -117,17 +117,17 @@ fun it_migrates_once() {
 }
 
 #[test, expected_failure(abort_code = enclave::ENotOlder)]
-fun a_config_of_a_newer_version_does_not_come_back() {
+fun a_config_of_a_newer_version_can_not_migrate() {
     world(2).migrate();
     abort
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun another_capability_migrates_nothing() {
+fun another_capability_can_not_migrate_a_config() {
     let mut world = world(0);
-    let another = enclave::new_cap_for_testing<T>(&mut world.ctx);
+    let other_cap = enclave::new_cap_for_testing<T>(&mut world.ctx);
     let World { config, .. } = &mut world;
-    config.migrate(&another);
+    config.migrate(&other_cap);
     abort
 }
 
@@ -145,13 +145,13 @@ fun a_retired_config_migrates() {
 // === With a config of another version ===
 
 #[test, expected_failure(abort_code = enclave::EWrongPackageVersion)]
-fun nothing_is_accepted_by_an_older_config() {
+fun no_answer_is_accepted_under_an_older_config() {
     world(0).submit();
     abort
 }
 
 #[test, expected_failure(abort_code = enclave::EWrongPackageVersion)]
-fun nothing_is_accepted_by_a_newer_config() {
+fun no_answer_is_accepted_under_a_newer_config() {
     world(2).submit();
     abort
 }
@@ -189,7 +189,7 @@ fun no_registrar_is_revoked() {
 }
 
 #[test, expected_failure(abort_code = enclave::EWrongPackageVersion)]
-fun no_registrar_is_given_up() {
+fun no_registrar_is_destroyed() {
     world(2).end();
     abort
 }
@@ -243,7 +243,7 @@ fun no_maximum_key_age_is_updated() {
 }
 
 #[test, expected_failure(abort_code = enclave::EWrongPackageVersion)]
-fun it_is_not_retired() {
+fun the_config_is_not_retired() {
     let mut world = world(2);
     let World { config, cap, .. } = &mut world;
     config.retire(cap);
@@ -258,7 +258,7 @@ fun the_admin_destroys_no_enclave() {
 }
 
 #[test, expected_failure(abort_code = enclave::EWrongPackageVersion)]
-fun nobody_else_destroys_one() {
+fun nobody_else_destroys_an_enclave() {
     let World { ctx: _, cap: _cap, config, enclave, registrar: _registrar, clock } = world(2);
     enclave.destroy_old_enclave(&config, &clock);
     abort

@@ -1,7 +1,7 @@
 /// A value on chain, such as a price, that registered enclaves sign and anyone may write.
 ///
-/// The holder of an `EnclaveCap` creates a `Feed` with `Rules`, which nobody can change, and which every update is checked
-/// against. Nobody can delete a feed. Its value is the median of the values that enclaves of at least `threshold` configs
+/// The holder of an `EnclaveCap` creates a `Feed` with `Rules`. Every update is checked against them, and nobody can change
+/// them or delete the feed. Its value is the median of the values that enclaves of at least `threshold` configs
 /// signed. A config is one image under one admin: two enclaves of one config may have one operator, so a config has one
 /// value in an update. Two configs may also have one admin: no contract can tell who holds their capabilities.
 ///
@@ -66,7 +66,7 @@ const EConfigNotChecked: vector<u8> = b"The config of a value in the last update
 const EUpdatedSince: vector<u8> = b"The feed was updated after the check began";
 
 const MAX_SYMBOL_BYTES: u64 = 32;
-/// With 18, a `u64` holds values up to 18.
+/// With 18 decimals, a `u64` can hold values up to 18.
 const MAX_DECIMALS: u8 = 18;
 const MAX_CONFIGS: u64 = 16;
 const BASIS_POINTS: u64 = 10_000;
@@ -81,7 +81,7 @@ public struct Feed<phantom T> has key {
     last: Option<Update>,
 }
 
-/// What a feed accepts. Times are in milliseconds.
+/// The rules against which a feed checks updates. Times are in milliseconds.
 public struct Rules has copy, drop, store {
     intent: u8,
     symbol: String,
@@ -96,14 +96,14 @@ public struct Rules has copy, drop, store {
     config_ids: vector<ID>,
 }
 
-/// The median, the time of the oldest value, and every value.
+/// An update: the median of the values, the time of the oldest value, and every signed value.
 public struct Update has copy, drop, store {
     value: u64,
     timestamp_ms: u64,
     signed: vector<SignedValue>,
 }
 
-/// A value that an enclave signed, and the version of the config that the enclave was registered at.
+/// A value that an enclave signed, and the version of the config at which the enclave was registered.
 public struct SignedValue has copy, drop, store {
     config_id: ID,
     config_version: u64,
@@ -149,19 +149,19 @@ public struct FeedUpdated<phantom T> has copy, drop {
 
 // === Creation ===
 
-/// Rules for `create`.
+/// Returns rules for `create`.
 ///
 /// Enclaves sign a `Quote` with this intent, which they use for nothing else, and with this symbol and number of decimals.
 /// A value is a multiple of 10 to the power of minus `decimals`, from `min_value` to `max_value`: never 0, so that readers
 /// can divide by it.
 ///
-/// A value older than `max_age_ms` can be neither written nor read. An update is `min_interval_ms` newer than the one
-/// before, or more; until it is `heartbeat_ms` newer, it must also have moved by `min_move_bps` hundredths of a percent of
-/// the value before. All three times compare the signed timestamps, except that an age is measured by the `Clock`.
+/// A value older than `max_age_ms` by the `Clock` can be neither written nor read. An update must be at least
+/// `min_interval_ms` newer than the last. Unless it is `heartbeat_ms` newer, its value must also differ from the last value
+/// by at least `min_move_bps` hundredths of a percent. The interval and the heartbeat compare the signed timestamps.
 ///
 /// An update has values of at least `threshold` configs among `config_ids`. To withstand `f` configs that lie, the
 /// threshold must be 2 `f` + 1: the median is then within the honest values. With a threshold of 2, the value can
-/// be the mean of two values: a single config that lies then moves it by half of its lie.
+/// be the mean of two values: a single config that lies then moves the mean by half of its error.
 public fun new_rules(
     intent: u8,
     symbol: String,
@@ -199,7 +199,7 @@ public fun new_rules(
 
 /// Creates and shares a feed without a value. Any capability of `T` may create one, so readers pin its id.
 ///
-/// The rules name configs by their ids alone: an id of something else is never accepted in an update.
+/// Nothing checks here that the ids in the rules are ids of configs. No update can have a value for another id.
 public fun create<T>(cap: &EnclaveCap<T>, rules: Rules, ctx: &mut TxContext) {
     let id = object::new(ctx);
     event::emit(FeedCreated<T> { feed_id: id.to_inner(), capability_id: object::id(cap), rules });
@@ -208,7 +208,7 @@ public fun create<T>(cap: &EnclaveCap<T>, rules: Rules, ctx: &mut TxContext) {
 
 // === Updates ===
 
-/// Writes the value of one enclave, where the threshold is 1. See `add` and `finish` for what aborts.
+/// Writes the value of one enclave, for a feed whose threshold is 1. See `add` and `finish` for what aborts.
 public fun update<T>(
     feed: &mut Feed<T>,
     enclave: &Enclave<T>,
@@ -223,17 +223,17 @@ public fun update<T>(
     round.finish(feed);
 }
 
-/// Begins an update: `add` adds values to it, and `finish` writes it. Anyone may call them: only the signatures matter.
+/// Begins an update: `add` adds values to it, and `finish` writes it. Anyone may call these: only the signatures matter.
 public fun begin<T>(feed: &Feed<T>): Round<T> {
     Round { feed_id: object::id(feed), signed: vector[] }
 }
 
-/// Adds the value that an enclave signed for this feed's symbol at `timestamp_ms`, in milliseconds since the Unix epoch: the
-/// time of the oldest source that it used.
+/// Adds the value that an enclave signed for this feed's symbol at `timestamp_ms`, in milliseconds since the Unix epoch:
+/// the time of the oldest source that it used.
 ///
 /// Aborts as `enclave::assert_signed` does, with the feed's intent and maximum age; if the feed doesn't accept the config;
-/// if the round has a value of the config; if the value is out of bounds; or if its time is more than 10 seconds ahead of
-/// the Clock.
+/// if the round already has a value of the config; if the value is out of bounds; or if its time is more than 10 seconds
+/// ahead of the Clock.
 public fun add<T>(
     round: &mut Round<T>,
     feed: &Feed<T>,
@@ -266,8 +266,8 @@ public fun add<T>(
 /// Writes the median of the values, with the time of the oldest. The median of an even number of values is the mean of the
 /// middle two, rounded down.
 ///
-/// Aborts if there are fewer values than the threshold; if the time is not newer than the feed's; if it is within the
-/// minimum interval; or if the median has moved by less than the least move and the heartbeat is not due.
+/// Aborts if there are fewer values than the threshold; if the time is not newer than the feed's; if it is newer by
+/// less than the minimum interval; or if the median has moved by less than the minimum move and the heartbeat is not due.
 public fun finish<T>(round: Round<T>, feed: &mut Feed<T>) {
     let Round { feed_id, signed } = round;
     assert!(feed_id == object::id(feed), EWrongFeed);
@@ -281,8 +281,8 @@ public fun finish<T>(round: Round<T>, feed: &mut Feed<T>) {
 
 // === Reading ===
 
-/// Returns the value, and its time in milliseconds since the Unix epoch. Aborts if there is none, or if it is older than the
-/// maximum age; a time ahead of the Clock counts as age 0.
+/// Returns the value, and its time in milliseconds since the Unix epoch. Aborts if there is none, or if it is older than
+/// the maximum age; a time ahead of the Clock counts as age 0.
 ///
 /// It checks no config: a value from an image that is no longer trusted can be read until it is too old. `read_trusted`
 /// and `read_checked` refuse such a value.
@@ -316,7 +316,7 @@ public fun begin_check<T>(feed: &Feed<T>): Check<T> {
 /// signed the value. A config without a value in the last update changes nothing, so a reader can always pass every config
 /// that the feed lists.
 ///
-/// A destroyed enclave does not end its value: to end the value, retire the config or update its registers.
+/// Destroying an enclave does not invalidate its value: for that, retire the config or update its registers.
 public fun check_config<T>(check: &mut Check<T>, feed: &Feed<T>, config: &EnclaveConfig<T>, clock: &Clock) {
     check.assert_current(feed);
     let config_id = object::id(config);
@@ -336,7 +336,7 @@ public fun read_checked<T>(check: Check<T>, feed: &Feed<T>, clock: &Clock): (u64
     feed.read(clock)
 }
 
-/// What the feed accepts.
+/// Returns the rules against which the feed checks updates.
 public fun rules<T>(feed: &Feed<T>): &Rules {
     &feed.rules
 }
@@ -346,87 +346,87 @@ public fun has_value<T>(feed: &Feed<T>): bool {
     feed.last.is_some()
 }
 
-/// The values of the last update; empty before the first one.
+/// Returns the values of the last update; empty before the first update.
 public fun signed_values<T>(feed: &Feed<T>): vector<SignedValue> {
     if (feed.last.is_some()) feed.last.borrow().signed else vector[]
 }
 
-/// The intent code that enclaves sign with.
+/// Returns the intent with which enclaves sign.
 public fun intent(rules: &Rules): u8 {
     rules.intent
 }
 
-/// The symbol that enclaves sign.
+/// Returns the symbol that enclaves sign.
 public fun symbol(rules: &Rules): &String {
     &rules.symbol
 }
 
-/// The number of decimals of a value.
+/// Returns the number of decimals of a value.
 public fun decimals(rules: &Rules): u8 {
     rules.decimals
 }
 
-/// The lowest value.
+/// Returns the lowest value.
 public fun min_value(rules: &Rules): u64 {
     rules.min_value
 }
 
-/// The highest value.
+/// Returns the highest value.
 public fun max_value(rules: &Rules): u64 {
     rules.max_value
 }
 
-/// The maximum age of a value that is written or read, in milliseconds.
+/// Returns the maximum age of a value that is written or read, in milliseconds.
 public fun max_age_ms(rules: &Rules): u64 {
     rules.max_age_ms
 }
 
-/// The minimum time between two updates, in milliseconds.
+/// Returns the minimum time between two updates, in milliseconds.
 public fun min_interval_ms(rules: &Rules): u64 {
     rules.min_interval_ms
 }
 
-/// The minimum move of an update before the heartbeat is over, in hundredths of a percent.
+/// Returns the minimum move of an update before the heartbeat is over, in hundredths of a percent.
 public fun min_move_bps(rules: &Rules): u64 {
     rules.min_move_bps
 }
 
-/// The time since the last update after which the next needs no minimum move, in milliseconds.
+/// Returns the time since the last update after which the next needs no minimum move, in milliseconds.
 public fun heartbeat_ms(rules: &Rules): u64 {
     rules.heartbeat_ms
 }
 
-/// The number of configs that an update needs values of.
+/// Returns the number of configs from which an update needs values.
 public fun threshold(rules: &Rules): u64 {
     rules.threshold
 }
 
-/// The ids of the configs whose enclaves may sign.
+/// Returns the ids of the configs whose enclaves may sign.
 public fun config_ids(rules: &Rules): &vector<ID> {
     &rules.config_ids
 }
 
-/// The id of the config of the enclave that signed.
+/// Returns the id of the config of the enclave that signed.
 public fun config_id(signed: &SignedValue): ID {
     signed.config_id
 }
 
-/// The version of the config that the enclave was registered at.
+/// Returns the version of the config at which the enclave was registered.
 public fun config_version(signed: &SignedValue): u64 {
     signed.config_version
 }
 
-/// The id of the enclave that signed.
+/// Returns the id of the enclave that signed.
 public fun enclave_id(signed: &SignedValue): ID {
     signed.enclave_id
 }
 
-/// The value that the enclave signed.
+/// Returns the value that the enclave signed.
 public fun value(signed: &SignedValue): u64 {
     signed.value
 }
 
-/// The time of the oldest source of the value, in milliseconds since the Unix epoch.
+/// Returns the time of the oldest source of the value, in milliseconds since the Unix epoch.
 public fun timestamp_ms(signed: &SignedValue): u64 {
     signed.timestamp_ms
 }
@@ -466,7 +466,7 @@ fun assert_due(rules: &Rules, last: &Update, value: u64, timestamp_ms: u64) {
     assert!(elapsed_ms >= rules.heartbeat_ms || has_moved(last.value, value, rules.min_move_bps), ENotDue);
 }
 
-/// Neither product can overflow: each is of a `u64` and a number of at most 10000.
+/// Returns whether a value moved enough. Each product is of a `u64` and a number of at most 10000, so none overflows.
 fun has_moved(before: u64, after: u64, min_move_bps: u64): bool {
     let difference = if (after > before) after - before else before - after;
     (difference as u128) * (BASIS_POINTS as u128) >= (before as u128) * (min_move_bps as u128)
@@ -517,13 +517,13 @@ fun sorted_values(signed: &vector<SignedValue>): vector<u64> {
 // === For the tests of packages that use this one ===
 
 #[test_only]
-/// The payload that an enclave signs for a feed with these rules.
+/// Returns the payload that an enclave signs for a feed with these rules.
 public fun new_quote_for_testing(rules: &Rules, value: u64): Quote {
     Quote { symbol: rules.symbol, decimals: rules.decimals, value }
 }
 
 #[test_only]
-/// The median of the values of an update.
+/// Returns the median of the values of an update.
 public fun median_for_testing(values: vector<u64>): u64 {
     let id = object::id_from_address(@0x0);
     median(&values.map!(|value| SignedValue {
@@ -536,7 +536,7 @@ public fun median_for_testing(values: vector<u64>): u64 {
 }
 
 #[test_only]
-/// Returns whether a value has moved enough to be taken before the heartbeat.
+/// Returns whether a value has moved enough to be written before the heartbeat.
 public fun has_moved_for_testing(before: u64, after: u64, min_move_bps: u64): bool {
     has_moved(before, after, min_move_bps)
 }

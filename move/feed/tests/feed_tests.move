@@ -29,7 +29,8 @@ fun symbol(): String {
     b"SUI/USD".to_string()
 }
 
-/// Values from 0.001 to 10, readable for a minute, every 5 s if moved by half a percent, and every 30 s.
+/// Returns rules for values from 0.001 to 10, with a maximum age of a minute. The feed accepts a value after 5 s if it
+/// moved by half a percent, and any value after 30 s.
 fun rules(threshold: u64, config_ids: vector<ID>): Rules {
     feed::new_rules(3, symbol(), 6, 1_000, 10_000_000, 60_000, 5_000, 50, 30_000, threshold, config_ids)
 }
@@ -38,7 +39,7 @@ fun ids(configs: &vector<EnclaveConfig<APP>>): vector<ID> {
     vector[object::id(&configs[0]), object::id(&configs[1]), object::id(&configs[2])]
 }
 
-/// The clock shows the time of the first quote.
+/// Returns a world whose clock shows the time of the first quote.
 fun world(threshold: u64): World {
     let mut scenario = test_scenario::begin(@0xA);
     let cap = enclave::new_cap_for_testing<APP>(scenario.ctx());
@@ -59,7 +60,7 @@ fun world(threshold: u64): World {
     World { scenario, cap, configs, enclaves, clock, feed }
 }
 
-/// Puts a feed with these rules in place of the world's.
+/// Replaces the world's feed by a feed with these rules.
 fun with_rules(world: World, rules: Rules): World {
     let World { mut scenario, cap, configs, enclaves, clock, feed } = world;
     test_scenario::return_shared(feed);
@@ -79,7 +80,7 @@ fun retire(world: &mut World, signer: u64) {
 }
 
 /// Replaces the trusted image of the first config.
-fun distrust(world: &mut World) {
+fun replace_image(world: &mut World) {
     let World { configs, cap, .. } = world;
     configs[0].update_pcrs(cap, PCR, PCR, PCR);
 }
@@ -95,7 +96,7 @@ fun update(world: &mut World, offset_ms: u64, value: u64) {
     feed.update(&enclaves[0], &configs[0], clock, vectors::start_ms() + offset_ms, value, &signature)
 }
 
-/// Adds the value of the signer, to the round of any feed.
+/// Adds a signer's value to a round, which may be of another feed.
 fun add(world: &World, round: &mut feed::Round<APP>, signer: u64, offset_ms: u64, value: u64) {
     round.add(
         &world.feed,
@@ -186,7 +187,7 @@ fun a_symbol_of_33_characters_is_refused() {
 }
 
 #[test, expected_failure(abort_code = feed::EInvalidSymbol)]
-fun a_symbol_that_looks_like_another_is_refused() {
+fun a_symbol_with_an_invisible_character_is_refused() {
     symbol_rules(x"535549e2808b2f555344");
 }
 
@@ -244,7 +245,7 @@ fun a_17th_config_is_refused() {
 }
 
 #[test, expected_failure(abort_code = feed::EInvalidConfigs)]
-fun no_config_is_refused() {
+fun an_empty_list_of_configs_is_refused() {
     config_rules(1, vector[]);
 }
 
@@ -360,7 +361,7 @@ fun a_value_that_moved_down_by_less_is_refused() {
 }
 
 #[test, expected_failure(abort_code = feed::ETooSoon)]
-fun within_the_interval_no_move_is_large_enough() {
+fun a_value_within_the_interval_is_refused_however_far_it_moved() {
     let mut world = world(1);
     world.update(0, 1_000_000);
     world.at(5_000);
@@ -423,7 +424,7 @@ fun a_value_may_be_10_seconds_ahead_of_the_clock_and_counts_as_new() {
 }
 
 #[test, expected_failure(abort_code = feed::EAheadOfClock)]
-fun a_value_further_ahead_of_the_clock_is_refused() {
+fun a_value_more_than_10_seconds_ahead_of_the_clock_is_refused() {
     let mut world = world(1);
     world.at(19_999);
     world.update(30_000, 1_000_000);
@@ -466,8 +467,8 @@ fun moves_of_the_largest_values_do_not_overflow() {
 fun a_value_of_another_symbol_is_refused() {
     let world = world(1);
     let config_ids = world.ids_of();
-    let other = b"USD/SUI".to_string();
-    let rules = feed::new_rules(3, other, 6, 1_000, 10_000_000, 60_000, 5_000, 50, 30_000, 1, config_ids);
+    let other_symbol = b"USD/SUI".to_string();
+    let rules = feed::new_rules(3, other_symbol, 6, 1_000, 10_000_000, 60_000, 5_000, 50, 30_000, 1, config_ids);
     world.with_rules(rules).update(0, 1_000_000);
     abort
 }
@@ -522,7 +523,7 @@ fun a_config_of_the_same_capability_that_is_not_listed_is_refused() {
 }
 
 #[test, expected_failure(abort_code = enclave::EWrongConfig)]
-fun a_listed_config_does_not_vouch_for_an_enclave_of_another() {
+fun an_enclave_of_another_listed_config_is_refused() {
     let mut world = world(1);
     let World { configs, enclaves, clock, feed, .. } = &mut world;
     let signature = vectors::signature(0, 0, 1_000_000);
@@ -539,9 +540,9 @@ fun a_value_under_a_retired_config_is_refused() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidConfigVersion)]
-fun a_value_of_a_distrusted_image_is_refused() {
+fun a_value_of_a_replaced_image_is_refused() {
     let mut world = world(1);
-    world.distrust();
+    world.replace_image();
     world.update(0, 1_000_000);
     abort
 }
@@ -557,7 +558,7 @@ fun a_value_of_the_version_before_is_written_in_an_overlap() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidConfigVersion)]
-fun and_refused_when_the_overlap_ends() {
+fun a_value_of_the_version_before_is_refused_after_the_overlap() {
     let mut world = world(1);
     world.overlap();
     world.at(1_000);
@@ -626,7 +627,7 @@ fun the_mean_of_the_largest_values_does_not_overflow() {
 }
 
 #[test]
-fun more_values_than_needed_are_taken() {
+fun more_values_than_the_threshold_are_accepted() {
     let mut world = world(2);
     world.update_all();
     world.assert_value(1_100_000, 0);
@@ -695,28 +696,28 @@ fun two_rounds_of_the_same_values_write_once() {
     abort
 }
 
-/// A feed of the same capability with other rules, and the world's.
-fun lax(world: World): (Feed<APP>, World) {
+/// Creates a feed of the same capability with lax rules, and returns it with the world.
+fun with_lax_feed(world: World): (Feed<APP>, World) {
     let World { mut scenario, cap, configs, enclaves, clock, feed } = world;
     let rules = feed::new_rules(3, symbol(), 6, 1, MAX_U64, MAX_U64, 0, 0, 0, 1, ids(&configs));
     feed::create(&cap, rules, scenario.ctx());
     scenario.next_tx(@0xA);
-    let lax = scenario.take_shared<Feed<APP>>();
-    (lax, World { scenario, cap, configs, enclaves, clock, feed })
+    let lax_feed = scenario.take_shared<Feed<APP>>();
+    (lax_feed, World { scenario, cap, configs, enclaves, clock, feed })
 }
 
 #[test, expected_failure(abort_code = feed::EWrongFeed)]
 fun a_value_that_a_lax_feed_accepts_is_not_added_to_a_round_of_another() {
-    let (lax, world) = world(1).lax();
-    let mut round = lax.begin();
+    let (lax_feed, world) = world(1).with_lax_feed();
+    let mut round = lax_feed.begin();
     world.add(&mut round, 0, 0, 1_000_000);
     abort
 }
 
 #[test, expected_failure(abort_code = feed::EWrongFeed)]
-fun a_round_of_a_lax_feed_does_not_finish_another() {
-    let (lax, mut world) = world(1).lax();
-    lax.begin().finish(&mut world.feed);
+fun a_round_of_a_lax_feed_does_not_update_another_feed() {
+    let (lax_feed, mut world) = world(1).with_lax_feed();
+    lax_feed.begin().finish(&mut world.feed);
     abort
 }
 
@@ -738,7 +739,7 @@ fun a_value_is_read_until_the_maximum_age() {
 }
 
 #[test, expected_failure(abort_code = feed::ETooOld)]
-fun a_value_is_not_read_after_the_maximum_age() {
+fun a_value_older_than_the_maximum_age_is_not_read() {
     let mut world = world(1);
     world.update(0, 1_000_000);
     world.at(60_001);
@@ -761,7 +762,7 @@ fun a_value_of_the_present_version_is_trusted() {
 }
 
 #[test, expected_failure(abort_code = feed::EConfigRetired)]
-fun a_value_does_not_live_on_under_a_retired_config() {
+fun a_value_under_a_retired_config_is_not_trusted() {
     let mut world = world(1);
     world.update(0, 1_000_000);
     world.retire(0);
@@ -770,10 +771,10 @@ fun a_value_does_not_live_on_under_a_retired_config() {
 }
 
 #[test, expected_failure(abort_code = feed::EVersionNotAccepted)]
-fun a_value_of_a_distrusted_image_does_not_live_on() {
+fun a_value_of_a_replaced_image_is_not_trusted() {
     let mut world = world(1);
     world.update(0, 1_000_000);
-    world.distrust();
+    world.replace_image();
     world.read_trusted();
     abort
 }
@@ -795,7 +796,7 @@ fun a_value_of_the_version_before_is_trusted_in_an_overlap() {
 }
 
 #[test, expected_failure(abort_code = feed::EVersionNotAccepted)]
-fun and_no_longer_when_the_overlap_ends() {
+fun a_value_of_the_version_before_is_not_trusted_after_the_overlap() {
     let mut world = world(1);
     world.update(0, 1_000_000);
     world.overlap();
@@ -805,7 +806,7 @@ fun and_no_longer_when_the_overlap_ends() {
 }
 
 #[test, expected_failure(abort_code = feed::EVersionNotAccepted)]
-fun nor_if_it_was_written_in_the_overlap() {
+fun a_value_that_was_written_in_an_overlap_is_not_trusted_after_it() {
     let mut world = world(1);
     world.overlap();
     world.update(0, 1_000_000);
@@ -818,14 +819,14 @@ fun nor_if_it_was_written_in_the_overlap() {
 fun an_overlap_does_not_cover_two_versions() {
     let mut world = world(1);
     world.update(0, 1_000_000);
-    world.distrust();
+    world.replace_image();
     world.overlap();
     world.read_trusted();
     abort
 }
 
 #[test, expected_failure(abort_code = feed::EConfigNotChecked)]
-fun another_config_does_not_vouch_for_the_value() {
+fun a_check_of_another_config_is_not_enough() {
     let mut world = world(1);
     world.update(0, 1_000_000);
     world.feed.read_trusted(&world.configs[1], &world.clock);
@@ -833,7 +834,7 @@ fun another_config_does_not_vouch_for_the_value() {
 }
 
 #[test, expected_failure(abort_code = feed::ETooOld)]
-fun a_trusted_value_grows_too_old_too() {
+fun a_trusted_value_is_not_read_after_the_maximum_age() {
     let mut world = world(1);
     world.update(0, 1_000_000);
     world.at(60_001);
@@ -855,7 +856,7 @@ fun every_listed_config_may_be_checked_and_only_those_with_a_value_count() {
 }
 
 #[test, expected_failure(abort_code = feed::EConfigNotChecked)]
-fun every_config_with_a_value_is_checked() {
+fun every_config_with_a_value_must_be_checked() {
     let mut world = world(2);
     world.update_all();
     let mut check = world.feed.begin_check();
@@ -883,24 +884,24 @@ fun a_feed_without_a_value_is_not_checked() {
 }
 
 #[test, expected_failure(abort_code = feed::EWrongFeed)]
-fun a_check_of_a_lax_feed_does_not_read_another() {
-    let (mut lax, mut world) = world(1).lax();
+fun a_check_of_a_lax_feed_does_not_read_another_feed() {
+    let (mut lax_feed, mut world) = world(1).with_lax_feed();
     let signature = vectors::signature(0, 0, 1_000_000);
     let World { configs, enclaves, clock, .. } = &world;
-    lax.update(&enclaves[0], &configs[0], clock, vectors::start_ms(), 1_000_000, &signature);
+    lax_feed.update(&enclaves[0], &configs[0], clock, vectors::start_ms(), 1_000_000, &signature);
     world.update(0, 1_000_000);
-    let check = lax.begin_check();
+    let check = lax_feed.begin_check();
     check.read_checked(&world.feed, &world.clock);
     abort
 }
 
 #[test, expected_failure(abort_code = feed::EWrongFeed)]
-fun a_check_of_a_lax_feed_is_not_continued_with_another() {
-    let (mut lax, world) = world(1).lax();
+fun a_check_of_a_lax_feed_is_not_continued_with_another_feed() {
+    let (mut lax_feed, world) = world(1).with_lax_feed();
     let signature = vectors::signature(0, 0, 1_000_000);
     let World { configs, enclaves, clock, feed, .. } = &world;
-    lax.update(&enclaves[0], &configs[0], clock, vectors::start_ms(), 1_000_000, &signature);
-    let mut check = lax.begin_check();
+    lax_feed.update(&enclaves[0], &configs[0], clock, vectors::start_ms(), 1_000_000, &signature);
+    let mut check = lax_feed.begin_check();
     check.check_config(feed, &configs[0], clock);
     abort
 }

@@ -8,7 +8,7 @@ use std::unit_test::assert_eq;
 const MAX_U64: u64 = 18_446_744_073_709_551_615;
 const MAX_CONFIGS: u64 = 16;
 
-/// As many values as an update has: 1 to 16.
+/// Returns as many values as an update may have: 1 to 16.
 fun update_of(mut values: vector<u64>, first: u64): vector<u64> {
     while (values.length() >= MAX_CONFIGS) { values.pop_back(); };
     values.push_back(first);
@@ -28,7 +28,7 @@ fun highest(values: &vector<u64>): u64 {
 }
 
 #[random_test]
-fun a_median_has_as_many_values_on_either_side(values: vector<u64>, first: u64) {
+fun at_most_half_of_the_values_are_on_either_side_of_the_median(values: vector<u64>, first: u64) {
     let values = update_of(values, first);
     let median = feed::median_for_testing(values);
     let (mut below, mut above) = (0, 0);
@@ -54,7 +54,7 @@ fun a_median_does_not_depend_on_the_order(values: vector<u64>, first: u64) {
 }
 
 #[random_test]
-fun a_median_of_2_f_plus_1_values_is_within_the_honest_ones(values: vector<u64>, first: u64, lie: u64) {
+fun a_median_of_2_f_plus_1_values_is_within_the_honest_values(values: vector<u64>, first: u64, lie: u64) {
     let mut values = update_of(values, first);
     let liars = (values.length() - 1) / 2;
     let mut honest = vector[];
@@ -92,13 +92,13 @@ fun a_move_is_compared_exactly(before: u64, after: u64, bps: u64) {
 
 #[random_test]
 fun the_least_move_is_the_boundary(before: u64, bps: u64) {
-    // As large as values may be if the move is within a u64.
+    // Halved, so that the value after a move of up to 100 % still fits in a u64.
     let before = before / 2 + 1;
     let bps = bps % 10_000 + 1;
     let product = (before as u128) * (bps as u128);
-    let least = ((product + 9_999) / 10_000) as u64;
-    assert!(feed::has_moved_for_testing(before, before + least, bps));
-    assert!(feed::has_moved_for_testing(before, before - least, bps));
-    assert!(!feed::has_moved_for_testing(before, before + least - 1, bps));
-    assert!(!feed::has_moved_for_testing(before, before - (least - 1), bps));
+    let least_move = ((product + 9_999) / 10_000) as u64;
+    assert!(feed::has_moved_for_testing(before, before + least_move, bps));
+    assert!(feed::has_moved_for_testing(before, before - least_move, bps));
+    assert!(!feed::has_moved_for_testing(before, before + least_move - 1, bps));
+    assert!(!feed::has_moved_for_testing(before, before - (least_move - 1), bps));
 }

@@ -9,10 +9,10 @@ use sui::clock::Clock;
 const WEATHER_INTENT: u8 = 0;
 /// The intent code of `Temperature`.
 const TEMPERATURE_INTENT: u8 = 1;
-/// The server answers with readings of the past hour; this leaves half an hour to submit one.
+/// The server's readings are at most an hour old, so a sender has at least half an hour to submit one.
 const MAX_AGE_MS: u64 = 90 * 60 * 1000;
 
-/// The one-time witness of this module, and the type that its enclaves are registered for.
+/// The one-time witness of this module. It is also the type that names the application of its enclaves.
 public struct WEATHER has drop {}
 
 /// The payload that the server signs. BCS has no names: the order and the types are the format.
@@ -43,7 +43,7 @@ public struct TemperatureNFT has key, store {
     timestamp_ms: u64,
 }
 
-/// The publisher gets the capability. There is no config yet: it needs the registers of a built image.
+/// Sends the capability to the publisher. It creates no config, since a config needs the registers of a built image.
 fun init(otw: WEATHER, ctx: &mut TxContext) {
     transfer::public_transfer(enclave::new_cap(otw, ctx), ctx.sender())
 }
@@ -51,8 +51,8 @@ fun init(otw: WEATHER, ctx: &mut TxContext) {
 /// Mints a reading that an enclave of the latest version signed at most 90 minutes ago; see `enclave::assert_signed`
 /// for everything that aborts.
 ///
-/// It accepts any config of this application that is not retired. A contract that accepts one config only stores its
-/// id and compares it: see "Once, and for one config" in src/library/sui/README.md.
+/// It accepts any config of this application that is not retired. To accept one config only, a contract stores the
+/// config's id and compares it: see "Once, and for one config" in src/library/sui/README.md.
 ///
 /// A reading is true no matter who submits it: several senders may use the same signature, several times, until it is too
 /// old.
@@ -88,36 +88,36 @@ public fun update_temperature(
     TemperatureNFT { id: object::new(ctx), location, tenths_plus_100000, timestamp_ms }
 }
 
-/// The place, as requested.
+/// Returns the place, as requested.
 public fun location(nft: &WeatherNFT): &String {
     &nft.location
 }
 
-/// Whole degrees Celsius.
+/// Returns the temperature in whole degrees Celsius.
 public fun temperature(nft: &WeatherNFT): u64 {
     nft.temperature
 }
 
-/// Time of the reading, in milliseconds since the Unix epoch.
+/// Returns the time of the reading, in milliseconds since the Unix epoch.
 public fun timestamp_ms(nft: &WeatherNFT): u64 {
     nft.timestamp_ms
 }
 
 public use fun temperature_location as TemperatureNFT.location;
 
-/// The place, as requested.
+/// Returns the place, as requested.
 public fun temperature_location(nft: &TemperatureNFT): &String {
     &nft.location
 }
 
-/// Tenths of a degree Celsius, plus 100000: 99996 is -0.4 °C.
+/// Returns the temperature in tenths of a degree Celsius, plus 100000: 99996 is -0.4 °C.
 public fun tenths_plus_100000(nft: &TemperatureNFT): u64 {
     nft.tenths_plus_100000
 }
 
 public use fun temperature_timestamp_ms as TemperatureNFT.timestamp_ms;
 
-/// Time of the reading, in milliseconds since the Unix epoch.
+/// Returns the time of the reading, in milliseconds since the Unix epoch.
 public fun temperature_timestamp_ms(nft: &TemperatureNFT): u64 {
     nft.timestamp_ms
 }
@@ -129,13 +129,13 @@ public fun init_for_testing(otw: WEATHER, ctx: &mut TxContext) {
 }
 
 #[test_only]
-/// A response as it is signed.
+/// Returns a response as an enclave signs it.
 public fun new_response_for_testing(location: String, temperature: u64): WeatherResponse {
     WeatherResponse { location, temperature }
 }
 
 #[test_only]
-/// A response of `POST /temperature` as it is signed.
+/// Returns a response of `POST /temperature` as an enclave signs it.
 public fun new_temperature_for_testing(location: String, tenths_plus_100000: u64): Temperature {
     Temperature { location, tenths_plus_100000 }
 }

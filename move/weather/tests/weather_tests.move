@@ -95,14 +95,14 @@ fun several_senders_may_use_one_reading() {
 }
 
 #[test]
-fun a_reading_is_good_for_90_minutes() {
+fun a_reading_is_accepted_for_90_minutes() {
     let mut world = world(vectors::timestamp_ms() + 90 * MINUTE_MS);
     transfer::public_transfer(world.mint(), ALICE);
     world.end();
 }
 
 #[test, expected_failure(abort_code = enclave::ETooOld)]
-fun a_reading_is_refused_after_90_minutes() {
+fun a_reading_older_than_90_minutes_is_refused() {
     let mut world = world(vectors::timestamp_ms() + 90 * MINUTE_MS + 1);
     let _nft = world.mint();
     abort
@@ -116,7 +116,7 @@ fun a_reading_may_be_a_minute_ahead_of_the_clock() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInFuture)]
-fun a_reading_further_ahead_of_the_clock_is_refused() {
+fun a_reading_more_than_a_minute_ahead_of_the_clock_is_refused() {
     let mut world = world(vectors::timestamp_ms() - MINUTE_MS - 1);
     let _nft = world.mint();
     abort
@@ -132,16 +132,16 @@ fun a_reading_of_a_withdrawn_image_is_refused() {
 }
 
 #[test, expected_failure(abort_code = enclave::EWrongConfig)]
-fun another_config_does_not_vouch_for_the_enclave() {
+fun another_config_of_the_application_is_refused() {
     let mut world = world(vectors::timestamp_ms());
-    let other = world.cap.new_config_for_testing(world.scenario.ctx());
+    let other_config = world.cap.new_config_for_testing(world.scenario.ctx());
     let _nft = weather::update_weather(
         vectors::location(),
         vectors::temperature(),
         vectors::timestamp_ms(),
         &vectors::signature(),
         &world.enclave,
-        &other,
+        &other_config,
         &world.clock,
         world.scenario.ctx(),
     );
@@ -197,10 +197,10 @@ fun another_time_is_refused() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidSignature)]
-fun another_enclaves_reading_is_refused() {
+fun an_enclave_that_did_not_sign_the_reading_is_refused() {
     let mut world = world(vectors::timestamp_ms());
     let World { cap, config, .. } = &mut world;
-    let other = config.new_enclave_for_testing(
+    let other_enclave = config.new_enclave_for_testing(
         cap,
         x"1111111111111111111111111111111111111111111111111111111111111111",
     );
@@ -209,7 +209,7 @@ fun another_enclaves_reading_is_refused() {
         vectors::temperature(),
         vectors::timestamp_ms(),
         &vectors::signature(),
-        &other,
+        &other_enclave,
         &world.config,
         &world.clock,
         world.scenario.ctx(),
@@ -217,7 +217,7 @@ fun another_enclaves_reading_is_refused() {
     abort
 }
 
-/// Mints the reading below 0 °C, with its own enclave.
+/// Mints the reading below 0 °C, under the enclave that signed it.
 fun mint_temperature(world: &mut World, tenths_plus_100000: u64, sig: vector<u8>): TemperatureNFT {
     let World { cap, config, .. } = world;
     let enclave = config.new_enclave_for_testing(cap, vectors::temperature_key());
@@ -247,14 +247,14 @@ fun a_reading_below_zero_becomes_an_nft() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidSignature)]
-fun another_tenth_is_refused() {
+fun another_temperature_in_tenths_is_refused() {
     let mut world = world(vectors::temperature_timestamp_ms());
     let _nft = world.mint_temperature(vectors::tenths_plus_100000() + 1, vectors::temperature_signature());
     abort
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidSignature)]
-fun tenths_are_not_whole_degrees() {
+fun update_weather_refuses_a_reading_in_tenths() {
     let mut world = world(vectors::temperature_timestamp_ms());
     let World { cap, config, .. } = &mut world;
     let enclave = config.new_enclave_for_testing(cap, vectors::temperature_key());
@@ -272,7 +272,7 @@ fun tenths_are_not_whole_degrees() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidSignature)]
-fun whole_degrees_are_not_tenths() {
+fun update_temperature_refuses_a_reading_in_whole_degrees() {
     let mut world = world(vectors::timestamp_ms());
     let _nft = weather::update_temperature(
         vectors::location(),
@@ -288,7 +288,7 @@ fun whole_degrees_are_not_tenths() {
 }
 
 #[test, expected_failure(abort_code = enclave::ETooOld)]
-fun tenths_are_good_for_90_minutes() {
+fun a_reading_in_tenths_older_than_90_minutes_is_refused() {
     let mut world = world(vectors::temperature_timestamp_ms() + 90 * MINUTE_MS + 1);
     let _nft = world.mint_temperature(vectors::tenths_plus_100000(), vectors::temperature_signature());
     abort

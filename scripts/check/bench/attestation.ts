@@ -1,6 +1,7 @@
 /**
  * `npm run bench:attestation`: compares the verification of a real document with its unavoidable part, five
- * P-384 verifications one after another. Fails if it takes longer than `LIMIT_MS` with Web Crypto.
+ * P-384 verifications one after another. Fails if the verification takes longer than `LIMIT_MS` with Web
+ * Crypto.
  */
 import { readFileSync } from 'node:fs';
 import { command, EXIT, runAsProcess } from '../../../src/cli/command.ts';
@@ -31,7 +32,7 @@ const [pcr0, pcr1, pcr2] = [0, 1, 2].map((index) =>
 const policy = { images: [{ pcr0, pcr1, pcr2 }] };
 
 /** Returns the inputs of the P-384 verifications: four links of the certificate chain, and the document. */
-function verifications(): EcdsaSignature[] {
+function listVerifications(): EcdsaSignature[] {
   const { cabundle, certificate, payload, signature } = decodeAttestation(bytes);
   const chain = [...cabundle, certificate].map(parseCertificate);
   const p384 = { curve: 'P-384', hash: 'SHA-384' } as const;
@@ -45,7 +46,9 @@ function verifications(): EcdsaSignature[] {
   return [...links, { ...p384, publicKey, signature, message: signedBytes(PROTECTED_HEADER, payload) }];
 }
 
-/** Returns the median time of one call, in milliseconds. Makes as many calls before to warm up. */
+/**
+ * Returns the median time of one call, in milliseconds. The first calls, of the same number, only warm up.
+ */
 async function measureTime(rounds: number, call: () => Promise<unknown>): Promise<number> {
   const times: number[] = [];
   for (let round = 0; round < 2 * rounds; round++) {
@@ -58,7 +61,7 @@ async function measureTime(rounds: number, call: () => Promise<unknown>): Promis
 
 /** Returns the median times in milliseconds. `floor` is the time of the five verifications. */
 export async function measureVerification(rounds: number) {
-  const signatures = verifications();
+  const signatures = listVerifications();
   const floor = await measureTime(rounds, async () => {
     for (const signature of signatures)
       if (!(await verifyEcdsa(signature))) throw new Error('a signature is not valid');
@@ -91,7 +94,7 @@ export const main = command({
   arguments: {},
   options: {},
   notes: `exit codes: 0 done; 1 verifyAttestation took over ${LIMIT_MS} ms with Web Crypto; 2 invalid command line`,
-  async run(_given, { io }) {
+  async run(_arguments, { io }) {
     const webCrypto = await measureVerification(ROUNDS);
     io.log(format('Web Crypto', webCrypto));
     // This imitates a page that was loaded over plain http, which has no `crypto.subtle` either.

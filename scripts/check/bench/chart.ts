@@ -14,27 +14,27 @@ const WIDTH = NAMES + BARS + FIGURES;
 
 const COLOURS = { true: '#2a7f4f', false: '#b3482f', undefined: '#5b6b7b' };
 
-/** @param title that names the machine and the load */
+/** Returns the SVG. @param title the machine and the load */
 export function drawChart(title: string, comparisons: readonly Comparison[]): string {
   // The floor has the length 1. A few ratios far above it must not make all other bars short.
-  const most = Math.min(4, Math.max(1, ...comparisons.map(({ ratio }) => ratio)));
-  const x = (ratio: number) => NAMES + (Math.min(ratio, most) / most) * BARS;
+  const maxRatio = Math.min(4, Math.max(1, ...comparisons.map(({ ratio }) => ratio)));
+  const x = (ratio: number) => NAMES + (Math.min(ratio, maxRatio) / maxRatio) * BARS;
   const height = TOP + LINE * comparisons.length + 12;
   const floor = x(1).toFixed(1);
   const lines = [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="sans-serif" font-size="12">`,
-    '<title>The benchmark: each figure as a share of its floor</title>',
+    '<title>The benchmark: each figure as a multiple of its floor</title>',
     `<rect width="${WIDTH}" height="${height}" fill="#fff"/>`,
     `<text x="10" y="18" font-weight="bold">${escapeXml(title)}</text>`,
     `<text x="${floor}" y="36" text-anchor="middle" fill="#555">floor</text>`,
-    ...comparisons.flatMap((comparison, index) => bar(comparison, TOP + LINE * index, x)),
+    ...comparisons.flatMap((comparison, index) => drawBar(comparison, TOP + LINE * index, x)),
     `<line x1="${floor}" x2="${floor}" y1="${TOP - 4}" y2="${height - 8}" stroke="#555" stroke-dasharray="3 3"/>`,
     '</svg>',
   ];
   return `${lines.join('\n')}\n`;
 }
 
-function bar(comparison: Comparison, y: number, x: (ratio: number) => number): string[] {
+function drawBar(comparison: Comparison, y: number, x: (ratio: number) => number): string[] {
   const { name, ratio, target } = comparison;
   const end = x(ratio);
   const marks =

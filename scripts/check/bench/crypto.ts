@@ -9,7 +9,7 @@ import { WeatherResponse } from '../../../src/apps/weather/types.ts';
 import { EphemeralKey } from '../../../src/server/keys/key.ts';
 import { Nsm } from '../../../src/server/nsm/nsm.ts';
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
-import type { Ask, Load } from './load.ts';
+import type { Load, LoadRequest } from './load.ts';
 import {
   type Cost,
   compareRates,
@@ -57,9 +57,9 @@ export async function benchSigning(): Promise<Comparison> {
 export async function benchAttestation(load: Load, weather: Server): Promise<Comparison> {
   const nsm = new Nsm(new EmulatedNsm());
   const fields = { publicKey: randomBytes(32), userData: randomBytes(64), nonce: randomBytes(16) };
-  const ask: Ask = { path: `/get_attestation?nonce=${fields.nonce.toString('hex')}` };
+  const request: LoadRequest = { path: `/get_attestation?nonce=${fields.nonce.toString('hex')}` };
   const bare = () => measureCallCost(() => nsm.attestation(fields));
-  const ours = () => measureCost(load, weather, ask, SERVER_TURN);
+  const ours = () => measureCost(load, weather, request, SERVER_TURN);
   const names = { name: '/get_attestation with a nonce', floorName: 'emulated NSM' };
   return compareRates(names, await takeTurns(TURNS, bare, ours));
 }
@@ -80,7 +80,10 @@ export async function benchSalt(load: Load): Promise<Comparison> {
         .sign(privateKey),
     ),
   );
-  const ask: Ask = { path: '/get_salt', bodies: tokens.map((token) => JSON.stringify({ token })) };
+  const request: LoadRequest = {
+    path: '/get_salt',
+    bodies: tokens.map((token) => JSON.stringify({ token })),
+  };
   const [signed = '', signature = ''] = (tokens[0] ?? '').split(/\.(?=[^.]*$)/);
   const [data, bytes] = [Buffer.from(signed), Buffer.from(signature, 'base64url')];
   const bare = () =>
@@ -90,7 +93,10 @@ export async function benchSalt(load: Load): Promise<Comparison> {
   const salt = await startServer('./salt.ts', { TOKEN_KEY: JSON.stringify(jwk) });
   try {
     const names = { name: '/get_salt', floorName: 'RSA verification' };
-    return compareRates(names, await takeTurns(TURNS, bare, () => measureCost(load, salt, ask, SERVER_TURN)));
+    return compareRates(
+      names,
+      await takeTurns(TURNS, bare, () => measureCost(load, salt, request, SERVER_TURN)),
+    );
   } finally {
     stop([salt]);
   }

@@ -1,6 +1,6 @@
 /** Measures the weather server under load, in comparison with bare servers of Node. */
 import { quantity } from '../../../src/library/wording.ts';
-import { type Ask, COLD, type Load, PONG, WARM } from './load.ts';
+import { COLD, type Load, type LoadRequest, PONG, WARM } from './load.ts';
 import { residentMegabytes } from './measure.ts';
 import {
   compareCpu,
@@ -16,8 +16,8 @@ import type { Comparison } from './table.ts';
 
 const WARM_CONNECTIONS = 32;
 /**
- * Numbers of connections, each with the minimum shares of the rates of a bare proxy and of one that signs as
- * this project must.
+ * Numbers of connections. Each has the minimum ratios of our rate to the rate of a bare proxy, and to the
+ * rate of a proxy that signs, as this project must.
  */
 const COLD_LOADS = [
   { connections: 32, bareRate: 0.85, signingRate: 0.85 },
@@ -30,7 +30,7 @@ const COLD_TURNS = 3;
 /** Maximum ratio of our 99th percentile to that of the echo server. */
 const P99_FACTOR = 3;
 const MAX_MEGABYTES = 180;
-/** Maximum growth of memory that still counts as flat. */
+/** Maximum ratio of the memory after the load to the memory before it. */
 const MAX_GROWTH = 1.1;
 /** Options with which `npm start` and the image start Node. */
 const NODE_OPTIONS = ['--max-semi-space-size=8'];
@@ -73,17 +73,17 @@ export async function benchWarm(
   const amount = { connections: WARM_CONNECTIONS, seconds: 2 };
   const short = { ...amount, seconds: 1 };
   const cost =
-    (server: Server, ask: Ask, of = amount) =>
+    (server: Server, request: LoadRequest, duration = amount) =>
     () =>
-      measureCost(load, server, ask, of);
+      measureCost(load, server, request, duration);
   const warm = await takeTurns(turns, cost(echo, WARM), cost(weather, WARM));
   const memory = await benchMemory(load, { echo, weather }, furtherRequests);
   const pong = await takeTurns(turns, cost(echo, PONG, short), cost(weather, PONG, short));
   const names = { name: `/process_data, warm, ${WARM_CONNECTIONS} connections`, floorName: 'JSON echo' };
-  const share = compareRates(names, warm, 0.5);
+  const rates = compareRates(names, warm, 0.5);
   return [
-    share,
-    compareP99(share, warm, P99_FACTOR),
+    rates,
+    compareP99(rates, warm, P99_FACTOR),
     compareRates({ name: 'GET /', floorName: 'bare GET' }, pong, 0.7),
     ...memory,
   ];
@@ -94,36 +94,36 @@ async function benchMemory(
   { echo, weather }: Pick<HttpServers, 'echo' | 'weather'>,
   furtherRequests: number,
 ): Promise<Comparison[]> {
-  const first = residentMegabytes(weather.child.pid);
+  const before = residentMegabytes(weather.child.pid);
   const floor = residentMegabytes(echo.child.pid);
   for (let sent = 0; sent < furtherRequests; ) {
     const amount = { connections: WARM_CONNECTIONS, seconds: 2 };
     sent += (await load(weather.origin, WARM, amount)).requests;
   }
-  const then = residentMegabytes(weather.child.pid);
+  const after = residentMegabytes(weather.child.pid);
   return [
     {
       name: 'resident memory after warm load',
       floorName: 'JSON echo',
       unit: 'MB',
-      ours: first,
+      ours: before,
       floor,
-      ratio: first / floor,
+      ratio: before / floor,
       target: { of: 'ours', bound: 'at most', value: MAX_MEGABYTES },
     },
     {
       name: `resident memory after ${quantity(furtherRequests, 'request')} more`,
       floorName: 'before them',
       unit: 'MB',
-      ours: then,
-      floor: first,
-      ratio: then / first,
+      ours: after,
+      floor: before,
+      ratio: after / before,
       target: { of: 'ratio', bound: 'at most', value: MAX_GROWTH },
     },
   ];
 }
 
-/** Measures requests for places that nobody has asked for. */
+/** Measures requests for places that no earlier request named. */
 export async function benchCold(load: Load, { cold, signing, weather }: HttpServers): Promise<Comparison[]> {
   const rows: Comparison[] = [];
   for (const { connections, bareRate, signingRate } of COLD_LOADS) {
@@ -132,7 +132,7 @@ export async function benchCold(load: Load, { cold, signing, weather }: HttpServ
     const bare = await takeTurns(COLD_TURNS, cost(cold), cost(weather));
     rows.push(compareRates({ name, floorName: 'bare proxy' }, bare, bareRate));
     const signed = await takeTurns(COLD_TURNS, cost(signing), cost(weather));
-    const names = { name: `${name}, beside one that signs`, floorName: 'signing proxy' };
+    const names = { name: `${name}, beside a proxy that signs`, floorName: 'signing proxy' };
     const rates = compareRates(names, signed, signingRate);
     rows.push(rates, compareCpu(rates, signed, MAX_COLD_CPU), compareP99(rates, signed, MAX_COLD_P99));
   }

@@ -1,4 +1,4 @@
-/** Makes load with `wrk` on one thread if it is installed, otherwise with autocannon in this process. */
+/** Generates load with `wrk` on one thread if it is installed, otherwise with autocannon in this process. */
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import autocannon from 'autocannon';
 
-export interface Ask {
+/** A kind of request. */
+export interface LoadRequest {
   /** Path on the server, with its query. */
   readonly path: string;
   /**
@@ -16,14 +17,14 @@ export interface Ask {
   readonly bodies?: readonly string[];
 }
 
-export const PONG: Ask = { path: '/' };
-export const WARM: Ask = {
+export const PONG: LoadRequest = { path: '/' };
+export const WARM: LoadRequest = {
   path: '/process_data',
   bodies: [JSON.stringify({ payload: { location: 'San Francisco' } })],
 };
 
 /** Load in which each request asks for another place. */
-export const COLD: Ask = {
+export const COLD: LoadRequest = {
   path: '/process_data',
   bodies: [JSON.stringify({ payload: { location: 'place {n}' } })],
 };
@@ -39,14 +40,14 @@ export interface LoadResult {
   readonly p99Ms: number;
 }
 
-/** Sends requests for a time. @throws Error if a request is refused or fails */
-export type Load = (origin: string, ask: Ask, amount: Amount) => Promise<LoadResult>;
+/** Sends requests for the seconds of `amount`. @throws Error if a request is refused or fails */
+export type Load = (origin: string, request: LoadRequest, amount: Amount) => Promise<LoadResult>;
 
 const run = promisify(execFile);
 const JSON_HEADERS = { 'content-type': 'application/json' };
 /**
- * Number of loads so far. Together with the number of a request, it replaces `{n}`, so that bodies differ
- * between loads and processes.
+ * Number of loads of this process so far. Together with the number of a request, it replaces `{n}`, so that
+ * bodies differ between loads and processes.
  */
 let loads = 0;
 const nextLoad = () => `${process.pid} ${Date.now()} ${loads++}`;
@@ -57,12 +58,24 @@ export function findLoad(): { name: string; load: Load } {
   return hasWrk ? { name: 'wrk -t1', load: loadByWrk } : { name: 'autocannon', load: loadByAutocannon };
 }
 
-async function loadByWrk(origin: string, ask: Ask, { connections, seconds }: Amount): Promise<LoadResult> {
+async function loadByWrk(
+  origin: string,
+  request: LoadRequest,
+  { connections, seconds }: Amount,
+): Promise<LoadResult> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-'));
   try {
-    const script = join(folder, 'ask.lua');
-    writeFileSync(script, writeLuaScript(ask, nextLoad()));
-    const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', script, origin + ask.path];
+    const script = join(folder, 'request.lua');
+    writeFileSync(script, writeLuaScript(request, nextLoad()));
+    const args = [
+      '-t1',
+      `-c${connections}`,
+      `-d${seconds}s`,
+      '--latency',
+      '-s',
+      script,
+      origin + request.path,
+    ];
     return parseWrk((await run('wrk', args)).stdout);
   } finally {
     rmSync(folder, { recursive: true });
@@ -70,7 +83,7 @@ async function loadByWrk(origin: string, ask: Ask, { connections, seconds }: Amo
 }
 
 /** Returns wrk's script. It is empty for a request that never changes, which wrk then creates only once. */
-export function writeLuaScript({ bodies }: Ask, load: string): string {
+export function writeLuaScript({ bodies }: LoadRequest, load: string): string {
   if (!bodies) return '';
   const list = bodies.map((body) => `[==[${body}]==]`).join(', ');
   const head = `wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\n`;
@@ -103,14 +116,18 @@ export function parseWrk(report: string): LoadResult {
 }
 
 /** @throws Error if a request was refused or failed */
-export async function loadByAutocannon(origin: string, ask: Ask, amount: Amount): Promise<LoadResult> {
+export async function loadByAutocannon(
+  origin: string,
+  request: LoadRequest,
+  amount: Amount,
+): Promise<LoadResult> {
   const { connections, seconds } = amount;
-  const url = origin + ask.path;
+  const url = origin + request.path;
   const measured = await autocannon({
     url,
     connections,
     duration: seconds,
-    ...createLoadOptions(ask, nextLoad()),
+    ...createLoadOptions(request, nextLoad()),
   });
   const { non2xx, errors, duration, latency } = measured;
   if (non2xx > 0 || errors > 0) throw new Error(`autocannon: ${non2xx} refused, ${errors} failed`);
@@ -118,7 +135,7 @@ export async function loadByAutocannon(origin: string, ask: Ask, amount: Amount)
 }
 
 /** Creates the options. As with wrk, a request that never changes is created only once. */
-function createLoadOptions({ bodies }: Ask, load: string): Partial<autocannon.Options> {
+function createLoadOptions({ bodies }: LoadRequest, load: string): Partial<autocannon.Options> {
   if (!bodies) return {};
   const [body = ''] = bodies;
   const post = { method: 'POST', headers: JSON_HEADERS } as const;

@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: measures each figure together with its floor, a bare equivalent, in the same run. Both
- * take turns, since a machine's speed drifts, and the medians of the turns are compared. If others use the
- * machine too, the CPU time of a request changes less than its rate.
+ * take turns, since a machine's speed drifts, and the medians of the turns are compared. If other programs
+ * use the machine, the CPU time of a request changes less than its rate.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
@@ -66,8 +66,8 @@ async function benchLibrary(): Promise<Comparison[]> {
 export const main = command({
   name: 'bench',
   program: 'npm run bench --',
-  purpose: `Measures the server beside bare equivalents, each in turn with ours, and writes out/bench.svg. A target that is not met
-is not a failure: use an idle machine. The load comes from wrk where it is installed, otherwise from autocannon.`,
+  purpose: `Compares the server with bare equivalents, in alternating turns, and writes out/bench.svg. The command does not fail if a
+target is missed: on a busy machine, targets mean little. The load comes from wrk where it is installed, otherwise from autocannon.`,
   arguments: {},
   options: {
     requests: {
@@ -77,8 +77,9 @@ is not a failure: use an idle machine. The load comes from wrk where it is insta
       default: '100000',
     },
   },
-  notes: `environment: NAUTILUS_BIN, the server of Nautilus, and NAUTILUS_TS_DIR, the folder of nautilus-ts, are measured beside
-ours where they are set
+  notes: `environment:
+  NAUTILUS_BIN     the server of Nautilus, to measure beside ours
+  NAUTILUS_TS_DIR  the folder of nautilus-ts, to measure beside ours
 
 exit codes: 0 done; 1 failed; 2 invalid command line`,
   async run({ options: { requests: furtherRequests } }, { env }) {
@@ -114,7 +115,7 @@ async function report(
   writeFileSync(chart, drawChart(title, comparisons));
   const rows = comparisons.map((comparison) => ({ ...comparison, met: isMet(comparison) ?? null }));
   const text = [
-    `${title}. Ours / floor, medians; CPU of the server's process for each request.`,
+    `${title}. Medians of ours / floor. CPU is the time of the server's process for a request.`,
     formatTable(toRows(comparisons)),
     ...Object.entries(peers).flatMap(([name, peer]) => formatLines(name, peer)),
     `chart: ${fileURLToPath(chart)}`,
@@ -122,11 +123,11 @@ async function report(
   return { json: { title, rows, peers }, text: text.join('\n') };
 }
 
-function formatLines(name: string, { skipped, asked: ratesByAsk = {}, megabytes }: PeerResult): string[] {
+function formatLines(name: string, { skipped, asked: ratesByRequest = {}, megabytes }: PeerResult): string[] {
   if (skipped !== undefined) return [`${name}: skipped, ${skipped}`];
-  const lines = Object.entries(ratesByAsk).map(([ask, rates]) => {
-    if ('skipped' in rates) return `${name}, ${ask}: skipped, ${rates.skipped}`;
-    return `${name}, ${ask}: ${Math.round(rates.theirs)}/s, ours ${Math.round(rates.ours)}/s`;
+  const lines = Object.entries(ratesByRequest).map(([request, rates]) => {
+    if ('skipped' in rates) return `${name}, ${request}: skipped, ${rates.skipped}`;
+    return `${name}, ${request}: ${Math.round(rates.theirs)}/s, ours ${Math.round(rates.ours)}/s`;
   });
   return megabytes === undefined ? lines : [...lines, `${name}: ${megabytes.toFixed(0)} MB resident`];
 }

@@ -14,7 +14,7 @@ const TICKS = Number(spawnSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }).std
 const SAMPLE_MS = 10;
 
 /**
- * Runs a program without a shell. The last sample of CPU time and memory is at most 10 ms older than its end.
+ * Runs a program without a shell. The last sample of CPU time and memory is about 10 ms older than its end.
  */
 export async function measureProcess(
   program: string,

@@ -1,6 +1,7 @@
 /**
- * Sends other servers for enclaves, if they are present, the same requests as ours. They would call the real
- * weather service, which a benchmark must not reach, so proxy.ts sends their requests to the fake. If a peer
+ * Sends the same requests to other servers for enclaves (peers), if they are present, as to our server. Peers
+ * would call the real weather service, which a benchmark must not reach, so proxy.ts sends their requests to
+ * the fake. If a peer
  * ignores the proxy or does not trust its authority, its row says that the peer has no answer to
  * /process_data.
  */
@@ -10,7 +11,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DEV_API_KEY } from '../../../src/testing/weather_api.ts';
-import { type Ask, COLD, type Load, PONG, WARM } from './load.ts';
+import { COLD, type Load, type LoadRequest, PONG, WARM } from './load.ts';
 import { median, residentMegabytes } from './measure.ts';
 import { freePort, isOpen, START_MS, waitForPort } from './ports.ts';
 import { type Server, startServer, stop } from './servers.ts';
@@ -20,7 +21,7 @@ const FIXED_PORT = 3000;
 const TURNS = 3;
 const AMOUNT = { connections: 32, seconds: 1 };
 
-const ASKS = { 'GET /': PONG, '/process_data, warm': WARM, '/process_data, cold': COLD };
+const REQUESTS = { 'GET /': PONG, '/process_data, warm': WARM, '/process_data, cold': COLD };
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -38,7 +39,7 @@ interface Rates {
   readonly ours: number;
 }
 
-interface Place {
+interface Context {
   readonly load: Load;
   readonly ours: Pick<Server, 'origin'>;
   /** Environment variables that keep a peer from the network. */
@@ -46,7 +47,7 @@ interface Place {
   readonly fixedPort: number;
 }
 
-/** @param fixedPort port of Nautilus; another one in tests */
+/** Measures the peers that `env` names. @param fixedPort the port of Nautilus; tests pass another port */
 export async function benchPeers(
   load: Load,
   { weather: ours, fake }: Record<'weather' | 'fake', Pick<Server, 'origin'>>,
@@ -92,7 +93,7 @@ async function withProxy<T>(fake: string, use: (network: Env) => Promise<T>): Pr
 }
 
 async function benchPeer(
-  { load, ours, network, fixedPort }: Place,
+  { load, ours, network, fixedPort }: Context,
   [program = '', ...args]: readonly string[],
   cwd?: string,
 ): Promise<PeerResult> {
@@ -106,8 +107,10 @@ async function benchPeer(
     env: { ...process.env, ...network, PORT: String(port), HOST: '127.0.0.1', API_KEY: DEV_API_KEY },
   });
   try {
-    const failed = once(child, 'error').then(([error]) => `it can't be started: ${(error as Error).message}`);
-    const started = await Promise.race([waitForPort(child, [port, fixedPort]), failed]);
+    const startFailure = once(child, 'error').then(
+      ([error]) => `it can't be started: ${(error as Error).message}`,
+    );
+    const started = await Promise.race([waitForPort(child, [port, fixedPort]), startFailure]);
     if (typeof started === 'string') return { skipped: started };
     return await measure(load, ours, { origin: `http://127.0.0.1:${started}`, child });
   } finally {
@@ -116,14 +119,14 @@ async function benchPeer(
 }
 
 async function measure(load: Load, ours: Pick<Server, 'origin'>, peer: Server): Promise<PeerResult> {
-  const ratesByAsk: Record<string, Rates | { skipped: string }> = {};
-  for (const [name, ask] of Object.entries(ASKS)) {
-    ratesByAsk[name] = await compare(load, ours, peer, ask);
+  const ratesByRequest: Record<string, Rates | { skipped: string }> = {};
+  for (const [name, request] of Object.entries(REQUESTS)) {
+    ratesByRequest[name] = await compare(load, ours, peer, request);
   }
-  return { asked: ratesByAsk, megabytes: sumMegabytes(peer.child.pid) };
+  return { asked: ratesByRequest, megabytes: sumMegabytes(peer.child.pid) };
 }
 
-/** Adds up the memory of those processes in a group that have no child there: npm and its shell only wait. */
+/** Adds up the memory of a group's processes that have no child in the group: npm and its shell only wait. */
 function sumMegabytes(group: number | undefined): number {
   const members = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -149,14 +152,14 @@ async function compare(
   load: Load,
   ours: Pick<Server, 'origin'>,
   peer: Server,
-  ask: Ask,
+  request: LoadRequest,
 ): Promise<Rates | { skipped: string }> {
-  const status = await requestStatus(peer, ask);
+  const status = await requestStatus(peer, request);
   if (status !== 200) return { skipped: `its answer is ${status}` };
   const turns: Rates[] = [];
   for (let turn = 0; turn < TURNS; turn++) {
-    const theirs = (await load(peer.origin, ask, AMOUNT)).perSecond;
-    turns.push({ theirs, ours: (await load(ours.origin, ask, AMOUNT)).perSecond });
+    const theirs = (await load(peer.origin, request, AMOUNT)).perSecond;
+    turns.push({ theirs, ours: (await load(ours.origin, request, AMOUNT)).perSecond });
   }
   return {
     theirs: median(turns.map(({ theirs }) => theirs)),
@@ -164,7 +167,7 @@ async function compare(
   };
 }
 
-async function requestStatus({ origin }: Server, { path, bodies }: Ask): Promise<number | string> {
+async function requestStatus({ origin }: Server, { path, bodies }: LoadRequest): Promise<number | string> {
   const [body] = bodies ?? [];
   const post = body !== undefined && {
     method: 'POST',

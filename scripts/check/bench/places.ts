@@ -17,7 +17,7 @@ const STEP = 100;
 const STEPS = 20;
 const WARM_UP = 10_000;
 
-/** Sends a request for a place that was not asked for before. */
+/** A function that requests a place which no earlier request named. */
 type AskNew = () => Promise<unknown>;
 
 function createApplication(): AskNew {
@@ -68,7 +68,7 @@ export async function benchPlaces(): Promise<Comparison> {
   await repeat(ask, MANY - FEW - 2 * STEP * STEPS);
   const ours = await measureCpu(ask);
   return {
-    name: `CPU of a new place after ${MANY} others`,
+    name: `CPU of a request for a new place after ${MANY} others`,
     floorName: `after ${FEW}`,
     unit: 'µs',
     ours,

@@ -7,9 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 export const START_MS = 15_000;
 
-/** @returns the first port that answers, or the reason why none does */
+/** Waits until one of the ports is open. @returns the port, or the reason why none is open */
 export async function waitForPort(child: ChildProcess, ports: readonly number[]): Promise<number | string> {
-  for (const until = performance.now() + START_MS; performance.now() < until; await sleep(50)) {
+  for (const end = performance.now() + START_MS; performance.now() < end; await sleep(50)) {
     for (const port of ports) if (await isOpen(port)) return port;
     if (child.exitCode !== null || child.signalCode !== null) return 'it ended before it listened';
   }
@@ -28,7 +28,7 @@ export function isOpen(port: number): Promise<boolean> {
   });
 }
 
-// Each process begins at a random port, so that two of them are unlikely to choose the same one.
+// Each process begins at a random port, so that two processes are unlikely to choose the same.
 let lastPort = randomInt(10_000, 20_000);
 
 /**

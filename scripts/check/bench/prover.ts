@@ -1,8 +1,9 @@
 /**
  * `npm run bench:prover -- [small] [full]`: measures a proof of a real token, from its input to its
- * verification. Compares our engine with that of gnark-crypto, with snarkjs, and with the rapidsnark that
- * RAPIDSNARK_BIN names. They take turns on the same key and witness; each is a whole process that loads
- * the key. PROVER_VECTORS forces a path of our engine. Fails if a warm verification takes over 50 ms.
+ * verification. Compares our engine with the engine of gnark-crypto, with snarkjs, and with the rapidsnark
+ * that RAPIDSNARK_BIN names. The engines take turns on the same key and witness, and each turn is a new
+ * process that loads the key. PROVER_VECTORS forces a path of our engine. Fails if a warm verification takes
+ * over 50 ms.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -33,7 +34,7 @@ const SNARKJS = join(CIRCUIT_SOURCES, 'node_modules/snarkjs/build/cli.cjs');
 
 /** Name of the real token that both sizes accept. */
 const PROVIDER = 'Fantv';
-/** Ephemeral key that all given tokens share: flag 0 and the public key. */
+/** Ephemeral key of all tokens in the vectors, as a decimal number: flag 0, then the public key. */
 const EPHEMERAL_KEY = '84029355920633174015103288781128426107680789454168570548782290541079926444544';
 
 interface Files {
@@ -47,14 +48,14 @@ export const main = command({
   name: 'bench_prover',
   program: 'npm run bench:prover --',
   purpose:
-    'Measures a proof of a real token, from its input to its verification: of both sizes, unless one is named.',
+    'Measures a proof of a real token, from its input to its verification. Measures both sizes unless you name one.',
   arguments: { size: { schema: circuitSize, optional: true, repeated: true } },
   options: {},
   notes: `environment:
   RAPIDSNARK_BIN  a program of rapidsnark to compare with; its SHA-256 is printed
   PROVER_VECTORS  the path of the engine: avx512ifma, adx or portable (default: the fastest that the processor has)`,
-  async run({ args: { size: named } }, { env, io }) {
-    const sizes = named.length > 0 ? named : circuitSize.options;
+  async run({ args: { size: sizeArguments } }, { env, io }) {
+    const sizes = sizeArguments.length > 0 ? sizeArguments : circuitSize.options;
     const rapidsnark = env['RAPIDSNARK_BIN'];
     if (rapidsnark) io.log(`rapidsnark: ${rapidsnark}, SHA-256 ${readDigest(rapidsnark)}`);
     const benches: Bench[] = [];
@@ -68,7 +69,7 @@ type Rows = Readonly<Record<string, object>>;
 
 interface Bench {
   readonly size: CircuitSize;
-  /** Path of code that our own engine chose. */
+  /** Code path that our own engine chose. */
   readonly path: string;
   readonly processes: Rows;
   readonly phases: Rows;
@@ -98,7 +99,7 @@ async function benchSize(size: CircuitSize, rapidsnark: string | undefined, io: 
   try {
     const publicInput = writeInput(size, files.input);
     io.log(`\n${size}: witness, then proof with the loading of the key; medians of ${TURNS}`);
-    const processes = await turns({
+    const processes = await measureTurns({
       ...generators(artifacts, files),
       ...provers(artifacts, files, rapidsnark),
     });
@@ -145,18 +146,18 @@ function provers(
   rapidsnark: string | undefined,
 ): Record<string, Command> {
   const files = ['--zkey', zkey, '--wtns', witness, '--proof', proof, '--public', publicInputs];
-  const bare = [zkey, witness, proof, publicInputs];
+  const paths = [zkey, witness, proof, publicInputs];
   return {
-    snarkjs: [process.execPath, SNARKJS, 'groth16', 'prove', ...bare],
-    ...(rapidsnark && { rapidsnark: [rapidsnark, ...bare] }),
+    snarkjs: [process.execPath, SNARKJS, 'groth16', 'prove', ...paths],
+    ...(rapidsnark && { rapidsnark: [rapidsnark, ...paths] }),
     "the library's engine": [ENGINE, 'prove', '--engine', 'gnark', ...files],
-    // Our engine comes last, so that its proof is the one to verify.
+    // Our engine comes last, so that the file has its proof, which is then verified.
     ours: [ENGINE, 'prove', '--engine', 'own', ...files],
   };
 }
 
-/** Measures the engines in turn, since a machine's speed drifts. */
-async function turns(commands: Record<string, Command>): Promise<Record<string, object>> {
+/** Measures the commands in alternating turns, since a machine's speed drifts. */
+async function measureTurns(commands: Record<string, Command>): Promise<Record<string, object>> {
   const costs = new Map<string, Cost[]>(Object.keys(commands).map((name) => [name, []]));
   for (let turn = 0; turn < TURNS; turn++) {
     for (const [name, [program = '', ...args]] of Object.entries(commands)) {
@@ -164,12 +165,12 @@ async function turns(commands: Record<string, Command>): Promise<Record<string, 
     }
   }
   return Object.fromEntries(
-    [...costs].map(([name, all]) => [
+    [...costs].map(([name, runs]) => [
       name,
       {
-        'wall s': median(all.map(({ wallSeconds }) => wallSeconds)).toFixed(2),
-        'CPU s': median(all.map(({ cpuSeconds }) => cpuSeconds)).toFixed(2),
-        'peak MB': Math.round(median(all.map(({ peakMegabytes }) => peakMegabytes))),
+        'wall s': median(runs.map(({ wallSeconds }) => wallSeconds)).toFixed(2),
+        'CPU s': median(runs.map(({ cpuSeconds }) => cpuSeconds)).toFixed(2),
+        'peak MB': Math.round(median(runs.map(({ peakMegabytes }) => peakMegabytes))),
       },
     ]),
   );
@@ -198,7 +199,7 @@ function benchPhases(
   { witness }: Files,
 ): { readonly path: string; readonly phases: Rows } {
   const phases: Record<string, object> = {};
-  let ran = '';
+  let enginePath = '';
   for (const engine of ['gnark', 'own']) {
     const args = ['bench', '--zkey', zkey, '--wtns', witness, '--engine', engine, '--repeat', String(TURNS)];
     const { stdout, stderr, status } = spawnSync(ENGINE, args, { encoding: 'utf8' });
@@ -206,7 +207,7 @@ function benchPhases(
     const { path, keyLoad, proofs, peakMB }: EngineBench = JSON.parse(stdout);
     const warm = proofs.toSorted((a, b) => a.wall - b.wall)[proofs.length >> 1] as EngineProof;
     const seconds = (value: number) => value.toFixed(3);
-    ran = path;
+    enginePath = path;
     phases[engine] = {
       'key load': seconds(keyLoad.wall),
       'warm wall': seconds(warm.wall),
@@ -215,14 +216,14 @@ function benchPhases(
       ...Object.fromEntries(Object.entries(warm.phases).map(([name, { cpu }]) => [name, seconds(cpu)])),
     };
   }
-  return { path: ran, phases };
+  return { path: enginePath, phases };
 }
 
 function benchVerification(artifacts: Artifacts, files: Files, publicInput: bigint): Bench['verification'] {
   const key = readVerifyingKey(JSON.parse(readFileSync(artifacts.verifyingKey, 'utf8')));
   const { pi_a, pi_b, pi_c } = JSON.parse(readFileSync(files.proof, 'utf8'));
   const proof: Groth16Proof = { a: pi_a, b: pi_b, c: pi_c };
-  // CPU time is used, since a verification is the work of one thread, which other load would only delay.
+  // A verification runs in one thread. Other programs delay it, but hardly change its CPU time.
   const times = Array.from({ length: 30 }, () => {
     const start = process.cpuUsage();
     if (!verifyProof(key, proof, [publicInput])) throw new Error('the proof does not verify');

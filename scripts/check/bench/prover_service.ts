@@ -23,7 +23,7 @@ const SAMPLE_MS = 50;
 export const main = command({
   name: 'bench_prover_service',
   program: 'npm run bench:prover:service --',
-  purpose: `Measures the proving service of make prover, of both sizes unless one is named: first one request after the other, then
+  purpose: `Measures the proving service of make prover, in both sizes unless you name one: first with one caller, then with
 ${CALLERS} callers at once. Needs make prover-dev of each size, and an idle machine.`,
   arguments: { size: { schema: circuitSize, optional: true, repeated: true } },
   options: {
@@ -34,8 +34,8 @@ ${CALLERS} callers at once. Needs make prover-dev of each size, and an idle mach
       default: '30',
     },
   },
-  async run({ args: { size: named }, options: { requests } }, { io }) {
-    const sizes = named.length > 0 ? named : circuitSize.options;
+  async run({ args: { size: sizeArguments }, options: { requests } }, { io }) {
+    const sizes = sizeArguments.length > 0 ? sizeArguments : circuitSize.options;
     const benches: Record<string, Bench> = {};
     for (const size of sizes) benches[size] = await benchSize(size, requests);
     for (const part of ['latency', 'memoryMegabytes', 'share'] as const) {
@@ -76,12 +76,12 @@ interface Line {
 async function benchSize(size: CircuitSize, requests: number): Promise<Bench> {
   const issuer = await startDevelopmentIssuer();
   const lines: Line[] = [];
-  const keep = (line: string) => lines.push(JSON.parse(line) as Line);
+  const recordLine = (line: string) => lines.push(JSON.parse(line) as Line);
   const prover = await startProver({
     artifacts: builtArtifacts(size),
     issuer,
-    log: createLog('info', { write: keep }),
-    onBackendLine: keep,
+    log: createLog('info', { write: recordLine }),
+    onBackendLine: recordLine,
     env: {
       DEBUG: 'zkLogin:info',
       PROVER_TIMEOUT: String(TIMEOUT_MS / 1000),
@@ -94,19 +94,20 @@ async function benchSize(size: CircuitSize, requests: number): Promise<Bench> {
     // The first request also makes connections and fetches the issuer's keys, so it does not count.
     await measureTime(prover.url, issuer);
     lines.length = 0;
-    const alone: number[] = [];
-    for (let request = 0; request < requests; request++) alone.push(await measureTime(prover.url, issuer));
-    const share = computeShares(lines, alone);
+    const singleTimes: number[] = [];
+    for (let request = 0; request < requests; request++)
+      singleTimes.push(await measureTime(prover.url, issuer));
+    const share = computeShares(lines, singleTimes);
     const start = performance.now();
-    const together = await askAtOnce(prover.url, issuer, requests);
+    const concurrentTimes = await askAtOnce(prover.url, issuer, requests);
     const minutes = (performance.now() - start) / 60_000;
     return {
       latency: {
-        p50: rounded(quantile(alone, 0.5)),
-        p99: rounded(quantile(alone, 0.99)),
-        max: rounded(Math.max(...alone)),
-        'requests a minute': rounded(requests / minutes),
-        'p50 at once': rounded(quantile(together, 0.5)),
+        p50: roundToThreeDigits(quantile(singleTimes, 0.5)),
+        p99: roundToThreeDigits(quantile(singleTimes, 0.99)),
+        max: roundToThreeDigits(Math.max(...singleTimes)),
+        'requests a minute': roundToThreeDigits(requests / minutes),
+        'p50 at once': roundToThreeDigits(quantile(concurrentTimes, 0.5)),
       },
       memoryMegabytes: memory.peaks(),
       share,
@@ -128,9 +129,9 @@ async function measureTime(url: string, issuer: DevelopmentIssuer): Promise<numb
 
 async function askAtOnce(url: string, issuer: DevelopmentIssuer, requests: number): Promise<number[]> {
   const times: number[] = [];
-  let left = requests;
+  let remaining = requests;
   const caller = async () => {
-    while (left-- > 0) times.push(await measureTime(url, issuer));
+    while (remaining-- > 0) times.push(await measureTime(url, issuer));
   };
   await Promise.all(Array.from({ length: CALLERS }, caller));
   return times;
@@ -148,7 +149,7 @@ function computeShares(lines: readonly Line[], seconds: readonly number[]): Reco
   };
   const remainder = total - Object.values(parts).reduce((sum, part) => sum + part, 0);
   const percent = Object.entries({ ...parts, 'the rest': remainder }).map(
-    ([name, ms]) => [name, rounded((100 * ms) / total)] as const,
+    ([name, ms]) => [name, roundToThreeDigits((100 * ms) / total)] as const,
   );
   return Object.fromEntries(percent);
 }
@@ -210,12 +211,12 @@ function unlessEnded<T>(read: () => T): T | undefined {
   }
 }
 
-/** Returns the value that the given share of the values does not exceed. */
-function quantile(values: readonly number[], part: number): number {
+/** Returns the smallest value that at least this share of the values does not exceed. */
+function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.ceil(part * sorted.length) - 1] as number;
+  return sorted[Math.ceil(share * sorted.length) - 1] as number;
 }
 
-const rounded = (value: number): number => Number(value.toPrecision(3));
+const roundToThreeDigits = (value: number): number => Number(value.toPrecision(3));
 
 if (import.meta.main) await runAsProcess(main);

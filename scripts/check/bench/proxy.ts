@@ -1,7 +1,7 @@
 /**
  * A proxy for peers, in a process of its own. It sends their requests for api.weatherapi.com to the fake at
- * `FAKE`, and refuses all others. It uses TLS with a certificate of its own authority, which it writes to the
- * file `AUTHORITY`.
+ * `FAKE`, and refuses all others. It has a TLS certificate of an authority of its own, and writes the
+ * authority's certificate to the file `AUTHORITY`.
  */
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -1,8 +1,8 @@
 /**
  * Measures the cost of the relay in front of an enclave's port. Calls a bare server directly and through the
- * relay, on kept connections and on new ones. TCP on loopback stands in for vsock. So the result is the cost
- * of the relay and of a second TCP connection, not of a vsock. Where HAProxy is installed, one of its threads
- * does the same work in TCP mode.
+ * relay, on connections that stay open and on new connections. TCP on loopback stands in for vsock. So the
+ * result is the cost of the relay and of a second TCP connection, not of a vsock. Where HAProxy is installed,
+ * one of its threads does the same work in TCP mode.
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -36,7 +36,7 @@ const ENCLAVE = 4;
 const KEPT = { connections: 32, seconds: 2 };
 const NEW = { connections: 16, seconds: 2 };
 const TURNS = 5;
-/** Minimum share of HAProxy's rate, and maximum ratio of CPU time to HAProxy's. */
+/** Minimum ratio of our rate to HAProxy's, and maximum ratio of our CPU time to HAProxy's. */
 const MIN_RATE = 0.9;
 const MAX_CPU = 1.1;
 
@@ -45,23 +45,26 @@ export async function benchRelay(load: Load): Promise<Comparison[]> {
   const direct = await startServer('./echo.ts', { HOST: `${NETWORK}.${ENCLAVE}` });
   const relay = await startRelay(direct);
   const proxy = await startHaproxy(direct);
-  const turnsBy = (by: Load, amount: Amount, floor: Server) => {
-    const cost = (server: Server) => () => measureCost(by, server, PONG, amount);
+  const takeLoadTurns = (runLoad: Load, amount: Amount, floor: Server) => {
+    const cost = (server: Server) => () => measureCost(runLoad, server, PONG, amount);
     return takeTurns(TURNS, cost(floor), cost(relay));
   };
   const name = 'GET / through the relay';
-  const kept = `${name}, ${quantity(KEPT.connections, 'connection')}`;
-  const fresh = `${name}, a new connection each`;
+  const openName = `${name}, ${quantity(KEPT.connections, 'connection')}`;
+  const newName = `${name}, a new connection each`;
   try {
     const rows = [
-      compareRates({ name: kept, floorName: 'directly' }, await turnsBy(load, KEPT, direct)),
-      compareRates({ name: fresh, floorName: 'directly' }, await turnsBy(loadByNewConnections, NEW, direct)),
+      compareRates({ name: openName, floorName: 'directly' }, await takeLoadTurns(load, KEPT, direct)),
+      compareRates(
+        { name: newName, floorName: 'directly' },
+        await takeLoadTurns(loadByNewConnections, NEW, direct),
+      ),
     ];
     if (!proxy) return rows;
     return [
       ...rows,
-      ...compareWithHaproxy(kept, await turnsBy(load, KEPT, proxy)),
-      ...compareWithHaproxy(fresh, await turnsBy(loadByNewConnections, NEW, proxy)),
+      ...compareWithHaproxy(openName, await takeLoadTurns(load, KEPT, proxy)),
+      ...compareWithHaproxy(newName, await takeLoadTurns(loadByNewConnections, NEW, proxy)),
     ];
   } finally {
     stop([direct, relay]);
@@ -87,7 +90,7 @@ async function startRelay({ child, origin }: Server): Promise<Server> {
   return await waitUntilOpen('the relay', relay, port);
 }
 
-/** @returns undefined if HAProxy is not installed */
+/** Starts HAProxy in front of the server. @returns undefined if HAProxy is not installed */
 async function startHaproxy({ child, origin }: Server): Promise<Server | undefined> {
   if (spawnSync('haproxy', ['-v'], { stdio: 'ignore' }).error) return undefined;
   const folder = mkdtempSync(join(tmpdir(), 'bench-haproxy-'));
@@ -121,17 +124,18 @@ async function waitUntilOpen(name: string, child: ChildProcess, port: number): P
 }
 
 /**
- * Sends one request on each connection, which the server ends. @throws Error if a request is refused or fails
+ * Sends one request on each connection, which the server then closes. @throws Error if a request is refused
+ * or fails
  */
 export const loadByNewConnections: Load = async (origin, { path }, { connections, seconds }: Amount) => {
   const { host, hostname, port } = new URL(origin);
   const request = `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
   const times: number[] = [];
   const start = performance.now();
-  const until = start + seconds * 1000;
+  const end = start + seconds * 1000;
   const ask = () =>
     new Promise<void>((resolve, reject) => {
-      const since = performance.now();
+      const sentAt = performance.now();
       let answer = '';
       const socket = connect({ host: hostname, port: Number(port), noDelay: true });
       socket.setEncoding('latin1').on('data', (text) => {
@@ -141,13 +145,13 @@ export const loadByNewConnections: Load = async (origin, { path }, { connections
       socket.once('end', () => {
         if (!answer.startsWith('HTTP/1.1 200 '))
           return reject(new Error(`refused: ${answer.split('\r\n')[0]}`));
-        times.push(performance.now() - since);
+        times.push(performance.now() - sentAt);
         resolve();
       });
       socket.write(request);
     });
   const work = async () => {
-    while (performance.now() < until) await ask();
+    while (performance.now() < end) await ask();
   };
   await Promise.all(Array.from({ length: connections }, work));
   const elapsed = (performance.now() - start) / 1000;

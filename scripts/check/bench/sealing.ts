@@ -1,7 +1,7 @@
 /**
- * `npm run bench:sealing`: measures what sealing adds to a request on the server, in X25519 key agreements. A
- * sealed call opens and reads a request with a token of 1000 bytes, and seals a short answer. Both contenders
- * take turns. The command fails if a call costs more than `LIMIT`.
+ * `npm run bench:sealing`: measures the time that sealing adds to a request on the server, as a multiple of
+ * an X25519 key agreement. A sealed call opens and reads a request with a token of 1000 bytes, and seals a
+ * short answer. Calls and key agreements take turns. The command fails if a call costs more than `LIMIT`.
  */
 import { diffieHellman, generateKeyPairSync } from 'node:crypto';
 import { command, EXIT, runAsProcess } from '../../../src/cli/command.ts';
@@ -9,7 +9,7 @@ import { readCall, sealRequest } from '../../../src/library/sealing/request.ts';
 import { sealAnswer } from '../../../src/library/sealing/response.ts';
 import { SealingKey, sealAesGcm } from '../../../src/server/sealing/sealing_key.ts';
 
-/** Maximum cost of a sealed call, in key agreements. */
+/** Maximum time of a sealed call, as a multiple of a key agreement. */
 export const LIMIT = 3;
 const TURNS = 300;
 const CALLS = 20;
@@ -60,8 +60,8 @@ export const main = command({
     'Measures the time that sealing adds to a request on the server, as a multiple of an X25519 key agreement.',
   arguments: {},
   options: {},
-  notes: `exit codes: 0 done; 1 it takes over ${LIMIT} key agreements; 2 invalid command line`,
-  async run(_given, { io }) {
+  notes: `exit codes: 0 done; 1 sealing takes over ${LIMIT} key agreements; 2 invalid command line`,
+  async run(_arguments, { io }) {
     const { agreement, sealing } = await measureSealing();
     const ratio = sealing / agreement;
     io.log(`X25519 key agreement  ${agreement.toFixed(0).padStart(5)} µs`);

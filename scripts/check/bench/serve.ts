@@ -1,4 +1,4 @@
-/** A server of this project for the benchmark. */
+/** Starts a server of this project for the benchmark. */
 
 import { loadApplication } from '../../../src/server/application/load_application.ts';
 import { type BootOptions, boot } from '../../../src/server/boot.ts';

@@ -1,8 +1,11 @@
-/** Starts the servers of the benchmark, each in a process of its own, and measures what a load costs them. */
+/**
+ * Starts the servers of the benchmark, each in a process of its own, and measures their rate, latency and CPU
+ * time under load.
+ */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { Amount, Ask, Load } from './load.ts';
+import type { Amount, Load, LoadRequest } from './load.ts';
 import { cpuSeconds, median } from './measure.ts';
 import type { Comparison } from './table.ts';
 
@@ -11,7 +14,7 @@ export interface Server {
   readonly child: ChildProcess;
 }
 
-/** @param script file beside this one, which announces its address */
+/** Starts a script of this folder, and waits until it announces its address. */
 export async function startServer(
   script: string,
   env: NodeJS.ProcessEnv = {},
@@ -41,9 +44,14 @@ export interface Cost {
   readonly cpu: number;
 }
 
-export async function measureCost(load: Load, server: Server, ask: Ask, amount: Amount): Promise<Cost> {
+export async function measureCost(
+  load: Load,
+  server: Server,
+  request: LoadRequest,
+  amount: Amount,
+): Promise<Cost> {
   const before = cpuSeconds(server.child.pid);
-  const { requests, perSecond, p99Ms } = await load(server.origin, ask, amount);
+  const { requests, perSecond, p99Ms } = await load(server.origin, request, amount);
   return { perSecond, p99: p99Ms, cpu: ((cpuSeconds(server.child.pid) - before) / requests) * 1e6 };
 }
 
@@ -60,18 +68,18 @@ export async function takeTurns(
 ): Promise<Turn[]> {
   await floor();
   await ours();
-  const taken: Turn[] = [];
-  for (let turn = 0; turn < turns; turn++) taken.push({ floor: await floor(), ours: await ours() });
-  return taken;
+  const costs: Turn[] = [];
+  for (let turn = 0; turn < turns; turn++) costs.push({ floor: await floor(), ours: await ours() });
+  return costs;
 }
 
-/** Compares our server with the floor by the medians of their turns. */
+/** Compares the rates of our server and of the floor, by the medians of their turns. */
 export function compareRates(
   names: Pick<Comparison, 'name' | 'floorName'>,
   turns: readonly Turn[],
-  atLeast?: number,
+  minRatio?: number,
 ): Comparison {
-  const medianOf = (who: keyof Turn, figure: keyof Cost) => median(turns.map((turn) => turn[who][figure]));
+  const medianOf = (side: keyof Turn, figure: keyof Cost) => median(turns.map((turn) => turn[side][figure]));
   const medians = (figure: keyof Cost) => ({
     ours: medianOf('ours', figure),
     floor: medianOf('floor', figure),
@@ -84,18 +92,18 @@ export function compareRates(
     ratio: median(turns.map(({ ours, floor }) => ours.perSecond / floor.perSecond)),
     ...(hasLatency && { p99: medians('p99') }),
     cpu: medians('cpu'),
-    ...(atLeast !== undefined && { target: { of: 'ratio', bound: 'at least', value: atLeast } }),
+    ...(minRatio !== undefined && { target: { of: 'ratio', bound: 'at least', value: minRatio } }),
   };
 }
 
 /** Compares the CPU time of a request, which a busy load generator does not hide. */
-export function compareCpu(rates: Comparison, turns: readonly Turn[], atMost: number): Comparison {
-  return compareCosts(`CPU of ${rates.name}`, rates, turns, 'cpu', atMost);
+export function compareCpu(rates: Comparison, turns: readonly Turn[], maxRatio: number): Comparison {
+  return compareCosts(`CPU of ${rates.name}`, rates, turns, 'cpu', maxRatio);
 }
 
-/** Compares the 99th percentiles of the time to an answer. */
-export function compareP99(rates: Comparison, turns: readonly Turn[], atMost: number): Comparison {
-  return compareCosts(`p99 of ${rates.name}`, rates, turns, 'p99', atMost);
+/** Compares the 99th percentiles of the time until the answer. */
+export function compareP99(rates: Comparison, turns: readonly Turn[], maxRatio: number): Comparison {
+  return compareCosts(`p99 of ${rates.name}`, rates, turns, 'p99', maxRatio);
 }
 
 function compareCosts(
@@ -103,7 +111,7 @@ function compareCosts(
   rates: Comparison,
   turns: readonly Turn[],
   figure: 'cpu' | 'p99',
-  atMost: number,
+  maxRatio: number,
 ): Comparison {
   const medians = rates[figure] ?? { ours: Number.NaN, floor: Number.NaN };
   return {
@@ -112,6 +120,6 @@ function compareCosts(
     unit: figure === 'cpu' ? 'µs' : 'ms',
     ...medians,
     ratio: median(turns.map(({ ours, floor }) => ours[figure] / floor[figure])),
-    target: { of: 'ratio', bound: 'at most', value: atMost },
+    target: { of: 'ratio', bound: 'at most', value: maxRatio },
   };
 }

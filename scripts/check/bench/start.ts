@@ -30,7 +30,7 @@ export async function benchStart(): Promise<Comparison[]> {
   try {
     const bare = join(folder, 'bare.mjs');
     writeFileSync(bare, BARE);
-    const scripts = { bare, bundle: await bundleFor(folder), sources: join(ROOT, 'src/server/main.ts') };
+    const scripts = { bare, bundle: await writeBundle(folder), sources: join(ROOT, 'src/server/main.ts') };
     const turns: Record<keyof typeof scripts, number>[] = [];
     for (let turn = 0; turn < TURNS; turn++) {
       const [bare, bundle, sources] = [
@@ -67,8 +67,10 @@ function compare<Name extends string>(
   };
 }
 
-/** Bundles the server as in the image, except for the paths of its files. */
-async function bundleFor(folder: string): Promise<string> {
+/**
+ * Bundles the server as for the image, but with the path of its manifest in this folder. @returns the script
+ */
+async function writeBundle(folder: string): Promise<string> {
   await bundle(ROOT, 'bench', APP, folder);
   const manifest = join(folder, 'app.json');
   writeFileSync(manifest, formatManifest(manifestIn(join(ROOT, APP))));
@@ -80,8 +82,8 @@ async function bundleFor(folder: string): Promise<string> {
 }
 
 /**
- * Measures the milliseconds until `GET /` is answered. When the process listens, it prints a line of JSON
- * with its `url`.
+ * Measures the milliseconds until `GET /` is answered. As soon as the process listens, it prints a line of
+ * JSON with its `url`.
  */
 async function timeStart(script: string): Promise<number> {
   const start = performance.now();

@@ -1,7 +1,7 @@
 import { Console } from 'node:console';
 import { Writable } from 'node:stream';
 
-/** Returns the rows by name, as console.table prints them. */
+/** Formats rows as console.table does. @param rows by their names */
 export function formatTable(rows: Readonly<Record<string, object>>): string {
   let text = '';
   const stdout = new Writable({
@@ -24,7 +24,7 @@ export interface Comparison {
   /** Median of `ours / floor` over the turns. It can differ from the ratio of the two medians. */
   readonly ratio: number;
   readonly p99?: { readonly ours: number; readonly floor: number };
-  /** CPU time of the server alone for a request, user and system, in microseconds. */
+  /** CPU time of the server's process for a request, user and system, in microseconds. */
   readonly cpu?: { readonly ours: number; readonly floor: number };
   readonly target?: Target;
 }
@@ -36,6 +36,7 @@ export interface Target {
   readonly value: number;
 }
 
+/** Returns whether the target is met; undefined without a target. */
 export function isMet({ target, ...figures }: Comparison): boolean | undefined {
   if (!target) return undefined;
   const figure = figures[target.of];

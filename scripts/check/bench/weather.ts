@@ -1,6 +1,6 @@
 /**
- * Starts the weather server as production configures it, including its log and its limits except the budget
- * of calls. It has an emulated NSM, and the fake at `FAKE` as upstream.
+ * Starts the weather server as production configures it, with the same log and the same limits, except that
+ * the budget of upstream calls is higher. It has an emulated NSM, and the fake at `FAKE` as upstream.
  */
 import { UPSTREAM_HOST } from '../../../src/apps/weather/upstream.ts';
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';

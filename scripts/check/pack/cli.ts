@@ -5,7 +5,7 @@
 import { cpSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RELEASE_FILE, readRelease } from '../../../src/cli/release.ts';
-import { layOut, modulesIn, sourcesIn } from './compile.ts';
+import { layOut, listModules, listSources } from './compile.ts';
 import { rewriteLinks } from './repository.ts';
 import { NODE } from './server.ts';
 import {
@@ -25,8 +25,8 @@ const FOLDER = join(ROOT, 'build/package-cli');
 const FILES = ['cli/**/*.{service,path,cjs}', 'cli/logs/*.json'];
 
 /**
- * What operators need for hosts on AWS and for HTTPS, from the root of the repository: templates, rights and
- * the recipe with HAProxy. Hosts of the template get the recipe with the program.
+ * Files that operators need for hosts on AWS and for HTTPS, by their paths in the repository: templates,
+ * rights and the recipe with HAProxy. Hosts of the template get the recipe with the program.
  */
 const DEPLOY_FILES = [
   'deploy/aws/stack.yaml',
@@ -36,13 +36,13 @@ const DEPLOY_FILES = [
 ];
 const DEPLOY_PAGES = ['deploy/aws/README.md', 'deploy/https/README.md'];
 
-export const cliEntries = () => sourcesIn('cli');
+export const cliEntries = () => listSources('cli');
 
 /** @returns the names of the program's modules in the package, by their paths from `src` without extension */
 export function layOutCli(): ReadonlyMap<string, string> {
   layOut({ folder: FOLDER, entries: cliEntries() });
   const { name } = readManifest('cli');
-  return new Map(modulesIn(FOLDER).map((module) => [module, `${name}/internal/${module}`]));
+  return new Map(listModules(FOLDER).map((module) => [module, `${name}/internal/${module}`]));
 }
 
 /** @param internal modules to export under `./internal`, for the toolchain of exactly the same version */
@@ -60,7 +60,7 @@ export function packCli(publication: Publication, internal: readonly string[]): 
   writeFileSync(join(FOLDER, 'README.md'), readme(manifest.name, publication));
   return makeTarball({
     folder: FOLDER,
-    own: manifest,
+    manifest,
     directory: 'src/cli',
     publication,
     node: NODE,
@@ -86,10 +86,10 @@ node_modules/.bin/sui-enclave --help
 node_modules/.bin/sui-enclave status --help
 \`\`\`
 
-It has the commands that need no clone of the repository. Those that need a compiler, a bundler or a fake, such as \`dev\`, \`test\`, \`build\` and \`audit\`, are in \`sui-enclave-toolchain\` of the same version. The program looks for it beside its own files, not in the current folder. A machine with keys does not need it: \`sui-enclave compile\` writes a compiled package on another machine, for \`publish\` and \`upgrade\` on this one.
+It has the commands that need no clone of the repository. The commands that need a compiler, a bundler or a fake, such as \`dev\`, \`test\`, \`build\` and \`audit\`, are in \`sui-enclave-toolchain\` of the same version. The program looks for this package beside its own files, not in the current folder. A machine with keys does not need the package: \`sui-enclave compile\` writes a compiled package on another machine, for \`publish\` and \`upgrade\` on this one.
 
 [deploy/aws](deploy/aws/README.md) has the templates of hosts on AWS, and [deploy/https](deploy/https/README.md) the files that put HTTPS in front of enclaves. The first page begins with an empty account and ends with an HTTPS address.
 
-What it exports under \`internal\` is for the toolchain of the same version, and changes without notice.
+The entries under \`internal\` are for the toolchain of the same version, and change without notice.
 `;
 }

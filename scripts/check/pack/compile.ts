@@ -8,7 +8,7 @@ const SRC = join(ROOT, 'src');
 /** Folder of all compiled modules, with the same layout as `src`. */
 const COMPILED = join(ROOT, 'build/package-modules');
 
-/** Folders of `src` whose modules others import by name. The packed modules run in Node. */
+/** Folders of `src` whose modules are imported by name. */
 const PACKAGES = [
   'library',
   'service',
@@ -21,7 +21,7 @@ const PACKAGES = [
   'toolchain',
 ];
 
-/** @throws Error if the compiler reports an error, on standard error */
+/** Runs the TypeScript compiler, which reports to standard error. @throws Error if it reports an error */
 export function runCompiler(project: string): void {
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
   execFileSync(process.execPath, [tsc, '-p', project], { cwd: ROOT, stdio: ['ignore', 2, 2] });
@@ -48,7 +48,10 @@ export function compile(entries: readonly string[]): void {
   runCompiler(project);
 }
 
-/** Paths of the sources from `src`, by the names under which modules import them. */
+/**
+ * Paths of the sources from `src`, by their names in imports. Of several paths for a name, it is the one for
+ * Node.
+ */
 const MODULES: ReadonlyMap<string, string> = new Map(
   PACKAGES.flatMap((folder) => {
     const { name, exports, imports = {} } = readManifest(folder);
@@ -66,17 +69,17 @@ export interface Layout {
   /** Modules that are published with their declarations and with the types that these use. */
   readonly declared?: readonly string[] | 'all';
   /** Names of modules in other published packages, by their paths from `src` without extension. */
-  readonly elsewhere?: ReadonlyMap<string, string>;
+  readonly externalModules?: ReadonlyMap<string, string>;
 }
 
 /**
  * Writes compiled modules to a package's folder. If they import a module of this repository by name, the
- * package gets that module too, and the import becomes a relative path. Modules in `elsewhere` are imported
- * from their package.
+ * package gets that module too, and the import becomes a relative path. Modules in `externalModules` are
+ * imported from their package.
  *
- * @returns the modules in `elsewhere` that are imported
+ * @returns the modules in `externalModules` that are imported
  */
-export function layOut({ folder, entries, declared = [], elsewhere = new Map() }: Layout): string[] {
+export function layOut({ folder, entries, declared = [], externalModules = new Map() }: Layout): string[] {
   rmSync(folder, { recursive: true, force: true });
   const imported = new Set<string>();
   const declarations = declared === 'all' ? entries : declared;
@@ -90,7 +93,7 @@ export function layOut({ folder, entries, declared = [], elsewhere = new Map() }
     // The module belongs to npm or Node.
     if (source === undefined) return specifier;
     const module = withoutExtension(source);
-    const name = elsewhere.get(module);
+    const name = externalModules.get(module);
     if (name !== undefined) {
       imported.add(module);
       return name;
@@ -120,12 +123,12 @@ export function layOut({ folder, entries, declared = [], elsewhere = new Map() }
 }
 
 /** @returns the modules in a folder that `layOut` wrote, without extension */
-export function modulesIn(folder: string): string[] {
+export function listModules(folder: string): string[] {
   return globSync('**/*.js', { cwd: folder }).map(withoutExtension).sort();
 }
 
 /** Returns the modules in a folder of `src`, without extension. */
-export function sourcesIn(folder: string): string[] {
+export function listSources(folder: string): string[] {
   return globSync(`${folder}/**/*.ts`, { cwd: SRC }).map(withoutExtension);
 }
 

@@ -20,7 +20,7 @@ const DEPENDENCIES = ['@mysten/bcs', 'valibot'];
 const DEV_DEPENDENCIES = ['@mysten/sui', '@types/express', '@types/node', 'typescript', 'vitest'];
 
 /**
- * Override for an editor plug-in that `@mysten/sui` installs, and that names older TypeScript as a peer.
+ * Override for an editor plug-in that `@mysten/sui` installs, and whose peer is an older TypeScript.
  * Nothing here loads the plug-in.
  */
 const OVERRIDES = { '@0no-co/graphqlsp': { typescript: '$typescript' } };
@@ -29,7 +29,7 @@ interface Lock {
   readonly packages: Readonly<Record<string, { resolved?: string; version?: string; link?: boolean }>>;
 }
 
-function read(folder: string, file: string): Lock {
+function readLock(folder: string, file: string): Lock {
   return JSON.parse(readFileSync(join(folder, file), 'utf8'));
 }
 
@@ -52,7 +52,7 @@ export function packCreate(publication: Publication, tarballs: readonly Tarball[
   writeFileSync(join(FOLDER, 'README.md'), readme(packageManifest.name, publication));
   return makeTarball({
     folder: FOLDER,
-    own: packageManifest,
+    manifest: packageManifest,
     directory: 'src/create',
     publication,
     node: NODE,
@@ -103,8 +103,8 @@ function pinnedVersion(name: string): string {
 
 /**
  * Creates the lockfile with npm here, so that the author of a repository needs neither npm nor a network for
- * it. It starts from this repository's lockfile, so that shared packages have the same versions. It names the
- * tarballs that are published; their digests are the registry's.
+ * it. It starts from this repository's lockfile, so that shared packages have the same versions. Its digests
+ * of the tarballs are those that the registry has once they are published.
  */
 function createLock(manifest: RepositoryManifest, tarballs: readonly Tarball[]): object {
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-lock-'));
@@ -119,7 +119,7 @@ function createLock(manifest: RepositoryManifest, tarballs: readonly Tarball[]):
       dependencies: fromFiles(manifest.dependencies),
       devDependencies: fromFiles(manifest.devDependencies),
     };
-    const { packages } = read(ROOT, 'package-lock.json');
+    const { packages } = readLock(ROOT, 'package-lock.json');
     const installedPackages = Object.entries(packages).filter(
       ([path, { link }]) => path.startsWith('node_modules/') && !link,
     );
@@ -136,7 +136,7 @@ function createLock(manifest: RepositoryManifest, tarballs: readonly Tarball[]):
     cpSync(join(SRC, 'templates/repository/_npmrc'), join(folder, '.npmrc'));
     const options = ['--package-lock-only', '--ignore-scripts', '--prefer-offline', '--loglevel=error'];
     execFileSync('npm', ['install', ...options], { cwd: folder, stdio: ['ignore', 'ignore', 2] });
-    const lock = read(folder, 'package-lock.json');
+    const lock = readLock(folder, 'package-lock.json');
     for (const [path, locked] of Object.entries(lock.packages)) {
       if (path === '') Object.assign(locked, manifest);
       else if (locked.resolved?.startsWith('file:')) delete locked.resolved;
@@ -156,13 +156,13 @@ cd my-oracle && npm ci`
 cd my-oracle && npm cache add ./packages/*.tgz && npm ci`;
   return `# ${name}
 
-Writes an application for an AWS Nitro Enclave, whose answers a contract on Sui accepts, as a repository of its own. It needs Node ${NODE.replace('>=', '')} or newer, asks nothing and needs no network:
+Writes an application for an AWS Nitro Enclave, whose answers a contract on Sui accepts, as a repository of its own. It needs Node ${NODE.replace('>=', '')} or newer, asks no questions and needs no network:
 
 \`\`\`sh
 ${commands}
 npx --offline sui-enclave dev
 \`\`\`
 
-\`--template\` names another application than prices of a service: \`feed\`, a price that is kept on chain, \`weather\`, \`dapp\`, \`llm\`, or \`empty\`, which signs nothing yet. \`npm create\` passes on the options after \`--\`.
+\`--template\` chooses another application than the default, prices of a service: \`feed\`, a price that is kept on chain, \`weather\`, \`dapp\`, \`llm\`, or \`empty\`, which signs nothing yet. \`npm create\` passes on the options after \`--\`.
 `;
 }

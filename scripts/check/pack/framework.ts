@@ -15,17 +15,19 @@ import { ROOT, type Tarball } from './tarball.ts';
 const FILES = ['Containerfile', 'test/src/toolchain/image/clock.lock.json'];
 
 /**
+ * Writes the sources to `framework` in a package.
+ *
  * @param folder of the package
  * @param tarballs packages whose integrity is recorded in the folder, in the format of lock files
  */
 export function layFramework(folder: string, tarballs: readonly Tarball[]): void {
-  const to = join(folder, 'framework');
+  const target = join(folder, 'framework');
   const lock = readLock(ROOT);
   const needed = neededByImage(ROOT, undefined, lock);
   const sources = imageSources(needed, undefined);
   for (const path of [...sources, ...FILES].flatMap(listFiles)) {
-    mkdirSync(dirname(join(to, path)), { recursive: true });
-    cpSync(join(ROOT, path), join(to, path));
+    mkdirSync(dirname(join(target, path)), { recursive: true });
+    cpSync(join(ROOT, path), join(target, path));
   }
   const paths = [...needed.modules, ...needed.workspaces, ...Object.keys(needed.links)].sort();
   const packages: Record<string, NpmLock['packages'][string]> = {};
@@ -35,8 +37,8 @@ export function layFramework(folder: string, tarballs: readonly Tarball[]): void
       .update(readFileSync(join(ROOT, file)))
       .digest('base64')}`;
   const integrities = Object.fromEntries(tarballs.map(({ name, file }) => [name, integrity(file)]));
-  writeFileSync(join(to, 'packages.json'), `${JSON.stringify(integrities, null, 1)}\n`);
-  writeFileSync(join(to, 'package-lock.json'), `${JSON.stringify({ packages }, null, 1)}\n`);
+  writeFileSync(join(target, 'packages.json'), `${JSON.stringify(integrities, null, 1)}\n`);
+  writeFileSync(join(target, 'package-lock.json'), `${JSON.stringify({ packages }, null, 1)}\n`);
 }
 
 /** Lists a file, or all files in a folder except for installed packages. */

@@ -1,4 +1,4 @@
-/** The published library. Each of its entries is a folder with a README. */
+/** Packs the published library. Each of its entries is a folder with a README. */
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runCompiler } from './compile.ts';
@@ -28,7 +28,7 @@ const ENTRIES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Path of the same tarball without a version in its name, which the examples' manifests and lockfiles use.
+ * Path of a copy of the tarball whose name has no version: the examples' manifests and lockfiles use it.
  */
 const FOR_EXAMPLES = 'out/sui-enclave.tgz';
 
@@ -59,7 +59,7 @@ export function packLibrary(publication: Publication): Tarball {
   };
   const tarball = makeTarball({
     folder: FOLDER,
-    own: manifest,
+    manifest,
     directory: DIRECTORY,
     publication,
     node: NODE,
@@ -113,13 +113,13 @@ function readme(
   publication: Publication,
 ): string {
   const minimum = NODE.replace('>=', '');
-  const needed = Object.keys(peerDependencies).filter((name) => !peerDependenciesMeta[name]?.optional);
+  const requiredPeers = Object.keys(peerDependencies).filter((name) => !peerDependenciesMeta[name]?.optional);
   return `# sui-enclave
 
 The library for what runs outside the enclave, in browsers and in Node ${minimum} or newer.
 
 \`\`\`sh
-${formatInstall(publication, [name], needed.reverse())}
+${formatInstall(publication, [name], requiredPeers.reverse())}
 \`\`\`
 
 \`@mysten/sui\` and \`@mysten/bcs\` are peer dependencies: your project's own copies are used. So are React, which only \`sui-enclave/react\` needs, and \`@mysten/wallet-standard\`, which only \`sui-enclave/wallet\` needs. \`sui-enclave/release\` needs \`@sigstore/bundle\`, \`@sigstore/protobuf-specs\` and \`@sigstore/verify\` for releases that are signed without a key.
@@ -134,15 +134,15 @@ const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: 
 const client = new EnclaveClient('https://weather.example', {
   policy: { images: [parsePcrs(pcrsText)] }, // out/nitro.pcrs of the image that you built or audited
 });
-const asked = { location: 'San Francisco' };
-const { data } = await client.processData(asked, WeatherResponse, { expect: asked });
+const payload = { location: 'San Francisco' };
+const { data } = await client.processData(payload, WeatherResponse, { expect: payload });
 data.temperature; // attested and signed
 \`\`\`
 
 | import | does |
 | --- | --- |
 ${Object.entries(ENTRIES)
-  .map(([entry, does]) => `| [\`sui-enclave/${entry}\`](${entry}/README.md) | ${does} |`)
+  .map(([entry, purpose]) => `| [\`sui-enclave/${entry}\`](${entry}/README.md) | ${purpose} |`)
   .join('\n')}
 `;
 }

@@ -1,4 +1,4 @@
-/** The public repository of the packages: what manifests say about it, and where pages link to. */
+/** Names the public repository of the packages in their manifests, and in the links of their pages. */
 import { posix } from 'node:path';
 import { ConfigError } from '../../../src/library/errors.ts';
 
@@ -10,7 +10,7 @@ export interface Repository {
   readonly ref: string;
 }
 
-/** The form that npm's provenance compares with the repository whose workflow publishes. */
+/** Form of a repository's URL, which npm compares with the repository whose workflow publishes. */
 const URL_FORM = /^git\+(https:\/\/github\.com\/[\w.-]+\/[\w.-]+)\.git$/;
 
 /**
@@ -29,7 +29,7 @@ export function parseRepository(url: string | undefined, ref: string): Repositor
   return { page, ref };
 }
 
-/** Returns the fields of a manifest that name the repository. @param directory that of the package */
+/** Returns the fields of a manifest that name the repository. @param directory the package's folder */
 export function formatRepositoryFields({ page }: Repository, directory: string): object {
   return {
     repository: { type: 'git', url: `git+${page}.git`, directory },

@@ -3,7 +3,7 @@
  */
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { layOut, modulesIn, withoutExtension } from './compile.ts';
+import { layOut, listModules, withoutExtension } from './compile.ts';
 import {
   formatInstall,
   internalEntries,
@@ -17,7 +17,7 @@ import {
 
 const FOLDER = join(ROOT, 'build/package-server');
 
-/** Module that names a file of a clone. */
+/** Entry that is not published, because its module names a file of a clone. */
 const ONLY_IN_A_CHECKOUT = './built_addon';
 
 /** The first version of Node 22 that runs TypeScript, the language of applications. */
@@ -37,7 +37,7 @@ export function layOutServer(): ReadonlyMap<string, string> {
   const manifest = readManifest('server');
   layOut({ folder: FOLDER, entries: serverEntries(), declared: 'all' });
   return new Map([
-    ...modulesIn(FOLDER).map((module) => [module, `${manifest.name}/internal/${module}`] as const),
+    ...listModules(FOLDER).map((module) => [module, `${manifest.name}/internal/${module}`] as const),
     ...listEntries(manifest).map(([entry, module]) => [module, join(manifest.name, entry)] as const),
   ]);
 }
@@ -47,7 +47,7 @@ export function packServer(publication: Publication, internal: readonly string[]
   const manifest = readManifest('server');
   const entries = listEntries(manifest);
   const isPublic = (module: string) => entries.some(([, entry]) => entry === module);
-  const hidden = internal.filter((module) => !isPublic(module));
+  const internalModules = internal.filter((module) => !isPublic(module));
   // The builder of an image compiles the addon for the Node of that image.
   copyFileSync(join(ROOT, 'src/server/nsm/addon.cc'), join(FOLDER, 'server/nsm/addon.cc'));
   // An application has its own schemas and BCS types, which a second copy of either package would not
@@ -56,14 +56,14 @@ export function packServer(publication: Publication, internal: readonly string[]
   writeFileSync(join(FOLDER, 'README.md'), readme(manifest, publication));
   return makeTarball({
     folder: FOLDER,
-    own: manifest,
+    manifest,
     directory: 'src/server',
     publication,
     node: NODE,
     peerDependencies,
     entries: {
       ...Object.fromEntries(entries.map(([entry, module]) => [entry, `./${module}`])),
-      ...internalEntries(hidden),
+      ...internalEntries(internalModules),
     },
   });
 }
@@ -107,7 +107,7 @@ export default defineApp({
 });
 \`\`\`
 
-\`apps/greeting/app.yaml\`: the hosts that it may ask, and the secrets that it needs
+\`apps/greeting/app.yaml\`: the hosts that the application may call, and the secrets that it needs
 
 \`\`\`yaml
 endpoints: []
@@ -129,8 +129,8 @@ await start({
 
 \`APP=greeting node main.js\` then answers \`POST /process_data\` with \`{"payload": {"name": "Ada"}}\`, on port 3000. Outside an enclave there is no NSM, and the server starts without one; in an enclave, \`NSM_REQUIRED=true\` prevents that.
 
-What it exports under \`internal\` is for the toolchain of the same version, and changes without notice.
+The entries under \`internal\` are for the toolchain of the same version, and change without notice.
 
-The NSM's addon is not compiled here: its source is \`server/nsm/addon.cc\`, for the image that the server runs in, with the headers of that image's Node and of \`node-addon-api\` ${addonApi}.
+The package has only the source of the NSM's addon, \`server/nsm/addon.cc\`. Compile it for the image in which the server runs, with the headers of that image's Node and of \`node-addon-api\` ${addonApi}.
 `;
 }

@@ -31,14 +31,14 @@ export interface Manifest {
   readonly type: string;
   readonly sideEffects: boolean;
   readonly exports: Readonly<Record<string, string>>;
-  /** Modules by condition, by names that only the package itself may import. */
+  /** Paths of modules by condition, by the names under which only the package itself may import them. */
   readonly imports?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly dependencies?: Versions;
   readonly peerDependencies?: Versions;
   readonly peerDependenciesMeta?: PeersMeta;
 }
 
-/** @param folder of `src` */
+/** Reads a package.json. @param folder of `src` */
 export function readManifest(folder: string): Manifest {
   return JSON.parse(readFileSync(join(ROOT, 'src', folder, 'package.json'), 'utf8'));
 }
@@ -56,8 +56,8 @@ const DIST_TAGS: Readonly<Record<Channel, string>> = { stable: 'latest', experim
 
 /**
  * Returns the command by which a README installs packages of this version, and others. Only a stable version
- * is sure to be in a registry. An experimental one is installed from files, because anyone may claim a name
- * that the registry does not have.
+ * is sure to be in a registry. An experimental version is installed from files, because anyone may claim a
+ * name that the registry does not have.
  */
 export function formatInstall(
   { version, channel }: Publication,
@@ -70,14 +70,14 @@ export function formatInstall(
   return ['npm install', ...specifiers, ...otherPackages].join(' ');
 }
 
-/** A folder with the compiled modules of a package and its README, and what its package.json says. */
+/** A folder with the compiled modules of a package and its README, and the content of its package.json. */
 export interface Content {
   readonly folder: string;
-  readonly own: Manifest;
+  readonly manifest: Manifest;
   /** Folder of the package in the repository. */
   readonly directory: string;
   readonly publication: Publication;
-  /** The oldest Node that it runs in: a range. */
+  /** Range of the versions of Node that the package supports. */
   readonly node: string;
   /** Compiled modules by entry, without extension, such as `./client/index`. */
   readonly entries: Readonly<Record<string, string>>;
@@ -107,9 +107,9 @@ export interface Tarball {
 
 /** Writes package.json and licence to the folder, and packs it. */
 export function makeTarball(content: Content): Tarball {
-  const { folder, own: manifest } = content;
+  const { folder, manifest } = content;
   copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
-  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(published(content), null, 2)}\n`);
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(createManifest(content), null, 2)}\n`);
   setModes(folder);
   mkdirSync(OUT, { recursive: true });
   const packed = execFileSync('npm', ['pack', '--json', '--pack-destination', OUT], {
@@ -120,7 +120,9 @@ export function makeTarball(content: Content): Tarball {
   return { name: manifest.name, file: `out/${filename}`, files: entryCount, bytes: size };
 }
 
-/** Sets the modes that npm packs: those of the files depend on the umask of the checkout. */
+/**
+ * Sets the mode of each file to 644 or 755: npm packs the modes, which depend on the umask of the checkout.
+ */
 function setModes(folder: string): void {
   for (const path of globSync('**/*', { cwd: folder, withFileTypes: true })) {
     if (!path.isFile()) continue;
@@ -129,8 +131,8 @@ function setModes(folder: string): void {
   }
 }
 
-function published(content: Content): object {
-  const { folder, own: manifest, directory, publication, node, entries, peerDependencies, bin } = content;
+function createManifest(content: Content): object {
+  const { folder, manifest, directory, publication, node, entries, peerDependencies, bin } = content;
   const { version, channel, repository } = publication;
   const { peerDependenciesMeta, imports } = content;
   const { name, description, license, type, sideEffects } = manifest;

@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { layOut, sourcesIn } from './compile.ts';
+import { layOut, listSources } from './compile.ts';
 import { layFramework } from './framework.ts';
 import { NODE } from './server.ts';
 import { formatInstall, makeTarball, type Publication, ROOT, readManifest, type Tarball } from './tarball.ts';
@@ -27,14 +27,14 @@ const MOVE = 'move/{enclave,feed}/{Move.toml,sources/*.move}';
 /** Package that must not be installed twice: `onTestFinished` works only in the copy that runs the test. */
 const RUNNER = 'vitest';
 
-export const toolchainEntries = () => [...sourcesIn('toolchain'), ...TESTING];
+export const toolchainEntries = () => [...listSources('toolchain'), ...TESTING];
 
 /**
- * @param elsewhere names of the modules of the program and the server
- * @returns the modules in `elsewhere` that the toolchain imports
+ * @param externalModules names of the modules of the program and the server
+ * @returns the modules in `externalModules` that the toolchain imports
  */
-export function layOutToolchain(elsewhere: ReadonlyMap<string, string>): string[] {
-  return layOut({ folder: FOLDER, entries: toolchainEntries(), declared: TESTING, elsewhere });
+export function layOutToolchain(externalModules: ReadonlyMap<string, string>): string[] {
+  return layOut({ folder: FOLDER, entries: toolchainEntries(), declared: TESTING, externalModules });
 }
 
 /** @param tarballs the packages of the framework that an audit knows by their digests */
@@ -55,7 +55,7 @@ export function packToolchain(publication: Publication, tarballs: readonly Tarba
   writeFileSync(join(FOLDER, 'README.md'), readme(manifest.name, peerDependencies, publication));
   return makeTarball({
     folder: FOLDER,
-    own: manifest,
+    manifest,
     directory: 'src/toolchain',
     publication,
     node: NODE,
@@ -68,10 +68,10 @@ export function packToolchain(publication: Publication, tarballs: readonly Tarba
 }
 
 function readme(name: string, peers: Readonly<Record<string, string>>, publication: Publication): string {
-  const isOfHere = (peer: string) => peers[peer] === publication.version;
-  const names = Object.keys(peers).filter(isOfHere);
+  const hasThisVersion = (peer: string) => peers[peer] === publication.version;
+  const names = Object.keys(peers).filter(hasThisVersion);
   const otherPeers = Object.entries(peers)
-    .filter(([peer]) => !isOfHere(peer))
+    .filter(([peer]) => !hasThisVersion(peer))
     .map(([peer, exact]) => `${peer}@${exact}`);
   return `# ${name}
 
@@ -85,7 +85,7 @@ ${formatInstall(publication, [name, ...names], otherPeers)}
 node_modules/.bin/sui-enclave --help
 \`\`\`
 
-\`dev\`, \`test\`, \`schema\`, \`gen\`, \`dev_sui\` and \`compile\` are about the application of the current folder, which has \`app.yaml\` and \`package.json\`: \`create-sui-enclave\` writes one.
+\`dev\`, \`test\`, \`schema\`, \`gen\`, \`dev_sui\` and \`compile\` work on the application of the current folder, which has \`app.yaml\` and \`package.json\`: \`create-sui-enclave\` writes one.
 
 Tests with vitest start the server of an application in their own process, with its log recorded:
 

@@ -17,7 +17,15 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { quantity } from '../../../src/library/wording.ts';
-import { expectEqual, installedTwice, launchBrowser, ROOT, run, type Steps, versionHere } from './support.ts';
+import {
+  expectEqual,
+  installedVersion,
+  launchBrowser,
+  listDuplicates,
+  ROOT,
+  run,
+  type Steps,
+} from './support.ts';
 
 const NAME = 'my_oracle';
 const READY = /Ctrl-C ends it/;
@@ -27,15 +35,15 @@ const CLONED = join(ROOT, 'build/author');
 const WEATHER = join(ROOT, 'src/apps/weather');
 const IMAGE = join(ROOT, 'out/nitro.pcrs');
 
-/** Returns the reason why no image can be compared with this clone's image; undefined if one can. */
-function whyNoImage(): string | undefined {
+/** Returns the reason why this clone has no image to compare with; undefined if it has one. */
+function findMissingImageReason(): string | undefined {
   if (!existsSync(IMAGE)) return 'run make first, which builds the image of this clone';
   const { commit, unchanged_tree, application } = JSON.parse(
     readFileSync(join(ROOT, 'out/measurements.json'), 'utf8'),
   );
   const head = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: ROOT, encoding: 'utf8' }).trim();
-  const isOfHere = commit === head && unchanged_tree === true && application === 'weather';
-  return isOfHere ? undefined : 'the image of this clone is of another commit or application';
+  const isCurrent = commit === head && unchanged_tree === true && application === 'weather';
+  return isCurrent ? undefined : 'the image of this clone is of another commit or application';
 }
 
 /**
@@ -74,15 +82,15 @@ function expectNoMake(printed: string): void {
 /** @param tarball returns the path of a package's tarball, once it is packed */
 export function authorSteps(work: string, tarball: (name: string) => string): Steps {
   const project = join(work, 'author/my-oracle');
-  const elsewhere = join(work, 'elsewhere');
+  const emptyFolder = join(work, 'empty');
   const programs: Program[] = [];
   /** Time of this project's own steps in seconds, without npm's. */
   let ownSeconds = 0;
   let devUrl = '';
   let nodeUrl = '';
-  const environment = (more: Readonly<Record<string, string>> = {}) => ({
+  const environment = (variables: Readonly<Record<string, string>> = {}) => ({
     ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !HIDDEN.test(name))),
-    ...more,
+    ...variables,
   });
   const program = join(project, 'node_modules/.bin/sui-enclave');
   const readKey = (folder: string) => readFileSync(join(folder, 'out/dev-sui.key'), 'utf8').trim();
@@ -94,15 +102,15 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
   });
 
   async function timed<T>(action: () => Promise<T>): Promise<T> {
-    const from = performance.now();
+    const begin = performance.now();
     try {
       return await action();
     } finally {
-      ownSeconds += (performance.now() - from) / 1000;
+      ownSeconds += (performance.now() - begin) / 1000;
     }
   }
 
-  /** Runs the program `sui-enclave`. */
+  /** Runs the program `sui-enclave`, which must end with the exit code `exit`. @returns its output */
   async function enclave(
     argv: readonly string[],
     { cwd = project, env = {}, exit = 0, quiet = false }: RunOptions = {},
@@ -239,7 +247,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       return quantity(files.length, 'file');
     },
 
-    async 'npm ci installs what its lockfile has, and no second copy of a package of this project or of one that it shares with an application'() {
+    async 'npm ci installs the packages of its lockfile, and no second copy of a package that this project publishes or shares with applications'() {
       const packages = globSync('packages/*.tgz', { cwd: project }).map((file) => `./${file}`);
       await run('npm', ['cache', 'add', ...packages], { cwd: project, env: environment() });
       const npm = (...args: string[]) => run('npm', args, { cwd: project, env: environment() });
@@ -255,7 +263,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
         '@mysten/bcs',
       ];
       expectEqual(
-        installedTwice(project).filter((name) => shared.includes(name)),
+        listDuplicates(project).filter((name) => shared.includes(name)),
         [],
       );
       const { stdout } = await run('du', ['-sm', 'node_modules'], { cwd: project });
@@ -293,14 +301,14 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
     },
 
     async 'sui-enclave test names the step that fails, and overwrites no file that it did not write'() {
-      const failing: [step: string, path: string, edit: (text: string) => string][] = [
+      const mistakes: [step: string, path: string, edit: (text: string) => string][] = [
         ['types', 'types.ts', (text) => `${text}export const wrong: string = 5;\n`],
         ['tests', 'stand_in.ts', (text) => text.replace('cents: 123', 'cents: 124')],
         ['generated', 'types.ts', (text) => text.replace('a pair such as', 'a pair like')],
         ['move', 'types.ts', (text) => text.replaceAll('u64', 'u32')],
         ['move', `move/${NAME}/sources/${NAME}.move`, (text) => text.replace('60 * 1000', '59 * 1000')],
       ];
-      for (const [step, path, edit] of failing) {
+      for (const [step, path, edit] of mistakes) {
         const restore = await change(path, edit);
         const printed = await enclave(['test', step], { exit: 1 });
         // The application reports its own error for a value that it can't sign.
@@ -310,7 +318,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       const restore = await change(`move/${NAME}/tests/signed_answer.move`, (text) => `// Mine.\n${text}`);
       expectEqual((await enclave(['test', 'move'], { exit: 1 })).startsWith('CONFIG: '), true);
       restore();
-      return quantity(failing.length + 1, 'mistake');
+      return quantity(mistakes.length + 1, 'mistake');
     },
 
     async 'sui-enclave dev answers, with a console, restarts when a file is saved, and keeps the key of the emulated enclave'() {
@@ -359,14 +367,14 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
     async 'sui-enclave play does all of this in one terminal, and publishes again when a signed type changes'() {
       // `play` gets a folder of its own, since the steps after this one use the deployment on dev-sui.
       const { program: play, status } = await startPlay(project, join(work, 'played'));
-      const restore = await Promise.all([
+      const restores = await Promise.all([
         change('types.ts', (text) => text.replace('cents: u64', 'amount: u64')),
         change('app.ts', (text) => text.replace('cents: BigInt', 'amount: BigInt')),
       ]);
       await timed(() => play.until(/The signed types have changed[\s\S]*Published as 0x/));
       await status();
       await enclave(['gen', '--check']);
-      for (const undo of restore) undo();
+      for (const restore of restores) restore();
       await timed(() => play.until(/(The signed types have changed[\s\S]*?Published as 0x[\s\S]*){2}/));
       await enclave(['gen', '--check']);
       await stop(play);
@@ -412,14 +420,14 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
         quiet: true,
       });
       const { checks } = JSON.parse(audited) as { checks: { what: string; result: string }[] };
-      const same = checks.filter(({ result }) => result === 'same').map(({ what: subject }) => subject);
+      const same = checks.filter((check) => check.result === 'same').map(({ what: subject }) => subject);
       expectEqual(same.filter((subject) => /^the (framework|package)/.test(subject)).length, 3);
       return same.map((subject) => subject.replace(/0x(\w{6})\w+/, '0x$1…')).join(', ');
     },
 
-    async 'verify, status and submit need no repository, and dev says that it does'() {
-      mkdirSync(elsewhere);
-      const options = { cwd: elsewhere, env: sui() };
+    async 'verify, status and submit work outside of a repository, and dev refuses to'() {
+      mkdirSync(emptyFolder);
+      const options = { cwd: emptyFolder, env: sui() };
       const nodeOptions = ['--rpc-url', nodeUrl];
       const pcrs = join(project, `out/dev-${NAME}.pcrs`);
       await enclave(['verify', devUrl, '--pcrs', pcrs, '--root', sui().SUI_ENCLAVE_ROOT], options);
@@ -428,12 +436,12 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
         true,
       );
       await enclave(['submit', `${NAME}::new`, '--url', devUrl, '--body', BODY, ...nodeOptions], options);
-      const refused = await enclave(['dev'], { cwd: elsewhere, exit: 1 });
+      const refused = await enclave(['dev'], { cwd: emptyFolder, exit: 1 });
       expectEqual(refused.startsWith('CONFIG: there is no application here'), true);
       return 'from another folder';
     },
 
-    async 'after these steps, git add takes no key, secret, result or local deployment'() {
+    async 'after these steps, git add adds no key, secret, output or local deployment'() {
       for (const started of programs) await stop(started);
       writeFileSync(join(project, '.env'), 'MY_ORACLE_API_KEY=secret\n');
       await run('git', ['init', '-q'], { cwd: project });
@@ -453,7 +461,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       return `${quantity(files.length, 'file')}, exactly those that create-sui-enclave wrote`;
     },
 
-    async 'its bundle is the one that a clone makes of the same files'() {
+    async 'its bundle is the same that a clone makes from these files'() {
       const copy = join(CLONED, NAME);
       rmSync(copy, { recursive: true, force: true });
       mkdirSync(copy, { recursive: true });
@@ -469,8 +477,8 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       return String(digest[NAME]).slice(0, 16);
     },
 
-    async 'weather in a repository of its own has the registers that it has here'() {
-      const skipped = whyNoImage();
+    async 'weather in a repository of its own has the same registers as in this clone'() {
+      const skipped = findMissingImageReason();
       if (skipped !== undefined) return `skipped: ${skipped}`;
       const folder = join(work, 'image/weather');
       await create(folder);
@@ -481,7 +489,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       rmSync(join(folder, 'server.env'));
       for (const file of ['package.json', 'package-lock.json']) {
         const json = JSON.parse(readFileSync(join(folder, file), 'utf8'));
-        (json.packages?.[''] ?? json).dependencies['axios'] = versionHere('axios');
+        (json.packages?.[''] ?? json).dependencies['axios'] = installedVersion('axios');
         writeFileSync(join(folder, file), JSON.stringify(json));
       }
       symlinkSync(resolve(project, 'node_modules'), join(folder, 'node_modules'));

@@ -16,19 +16,19 @@ const TOOLCHAIN = 'node_modules/sui-enclave-toolchain';
 
 /** @param tarball returns the path of the program's tarball, once it is packed */
 export function cliSteps(work: string, tarball: () => string): Steps {
-  const shipped = join(work, 'cli/package');
+  const packageFolder = join(work, 'cli/package');
   const project = join(work, 'admin');
   const program = join(project, 'node_modules/.bin/sui-enclave');
   const marker = join(work, 'loaded');
 
   /** Runs a command that must fail. @returns its exit code and its error in JSON */
-  async function refused(cwd: string, ...argv: string[]): Promise<[number, Record<string, string>]> {
+  async function runFailing(cwd: string, ...argv: string[]): Promise<[number, Record<string, string>]> {
     const { code, stdout } = await run(program, [...argv, '--json'], { cwd }).catch((error) => error);
     return [code, JSON.parse(stdout)];
   }
 
-  /** Writes a toolchain that leaves a mark when it is loaded. */
-  function plant(folder: string, version: string): void {
+  /** Writes a fake toolchain, which creates a file when it is loaded. */
+  function writeFakeToolchain(folder: string, version: string): void {
     const to = join(folder, TOOLCHAIN);
     mkdirSync(to, { recursive: true });
     const manifest = { name: 'sui-enclave-toolchain', version, type: 'module', exports: './index.js' };
@@ -39,10 +39,10 @@ export function cliSteps(work: string, tarball: () => string): Steps {
 
   async function expectNoToolchain(cwd: string, reason: RegExp): Promise<void> {
     for (const name of ['dev', 'build', 'audit']) {
-      const [code, { code: errorCode, error = '' }] = await refused(cwd, name);
+      const [code, { code: errorCode, error = '' }] = await runFailing(cwd, name);
       expectEqual([code, errorCode, reason.test(error)], [2, 'TOOLCHAIN', true]);
       expectEqual(error.includes('\n'), false);
-      expectEqual(error.includes(`sui-enclave-toolchain-${readPublished(shipped).version}.tgz`), true);
+      expectEqual(error.includes(`sui-enclave-toolchain-${readPublished(packageFolder).version}.tgz`), true);
     }
     expectEqual(globSync(marker), []);
   }
@@ -50,22 +50,23 @@ export function cliSteps(work: string, tarball: () => string): Steps {
   return {
     async 'the program ships compiled JavaScript, and no source'() {
       await unpack(tarball(), join(work, 'cli'));
-      const sources = globSync('**/*.{ts,cts,tsx}', { cwd: shipped });
+      const sources = globSync('**/*.{ts,cts,tsx}', { cwd: packageFolder });
       expectEqual(sources, []);
       const commands = globSync('cli/**/*.ts', { cwd: join(ROOT, 'src') });
-      expectEqual(globSync('cli/**/*.js', { cwd: shipped }).length, commands.length);
+      expectEqual(globSync('cli/**/*.js', { cwd: packageFolder }).length, commands.length);
       return `${quantity(statSync(tarball()).size, 'byte')} packed`;
     },
 
     async "the program's manifest lists what it imports, at the versions pinned here, and no peer"() {
-      expectEqual(readPublished(shipped).peerDependencies, {});
-      const modules = globSync('cli/**/*.js', { cwd: shipped });
-      return quantity(await checkDependencies(shipped, modules), 'package');
+      expectEqual(readPublished(packageFolder).peerDependencies, {});
+      const modules = globSync('cli/**/*.js', { cwd: packageFolder });
+      return quantity(await checkDependencies(packageFolder, modules), 'package');
     },
 
     async "it installs alone by its README's command, with few packages and no compiler, bundler, fake or server"() {
-      const [, file] = /^npm install (\S+)$/m.exec(readFileSync(join(shipped, 'README.md'), 'utf8')) ?? [];
-      expectEqual(file, `./sui-enclave-cli-${readPublished(shipped).version}.tgz`);
+      const [, file] =
+        /^npm install (\S+)$/m.exec(readFileSync(join(packageFolder, 'README.md'), 'utf8')) ?? [];
+      expectEqual(file, `./sui-enclave-cli-${readPublished(packageFolder).version}.tgz`);
       mkdirSync(project);
       cpSync(tarball(), join(project, file ?? ''));
       writeFileSync(join(project, 'package.json'), JSON.stringify({ private: true }));
@@ -85,25 +86,25 @@ export function cliSteps(work: string, tarball: () => string): Steps {
       return `${names.length} of at most ${MAX_PACKAGES}, ${size.stdout.split('\t')[0]} MB`;
     },
 
-    async 'each command explains itself and refuses an unknown option; the help marks those of the toolchain'() {
+    async 'each command has a help and refuses an unknown option; the program’s help marks the commands of the toolchain'() {
       const { stdout } = await run(program, ['--help'], { cwd: project });
       const lines = [...stdout.matchAll(/^([ *]) (\w+) {2,}\w/gm)];
       const names = lines.map(([, , name = '']) => name);
-      const [here, inClone] = [false, true].map((needsClone) =>
+      const [packagedNames, cloneNames] = [false, true].map((needsClone) =>
         Object.keys(COMMANDS).filter((name) => (COMMANDS[name]?.inClone === true) === needsClone),
       ) as [string[], string[]];
-      expectEqual(names.sort(), here.sort());
+      expectEqual(names.sort(), packagedNames.sort());
       let count = 0;
       for (const [, mark, name = ''] of lines) {
-        const [code, { code: errorCode }] = await refused(project, name, '--bogus');
+        const [code, { code: errorCode }] = await runFailing(project, name, '--bogus');
         expectEqual([code, errorCode], [2, mark === '*' ? 'TOOLCHAIN' : 'USAGE']);
         if (mark === '*') continue;
         const help = await run(program, [name, '--help'], { cwd: project });
         expectEqual(help.stdout.startsWith(`usage: sui-enclave ${name}`), true);
         count++;
       }
-      for (const name of inClone) {
-        const [code, { code: errorCode }] = await refused(project, name);
+      for (const name of cloneNames) {
+        const [code, { code: errorCode }] = await runFailing(project, name);
         expectEqual([code, errorCode], [2, 'USAGE']);
       }
       expectEqual(count > 25, true);
@@ -114,7 +115,7 @@ export function cliSteps(work: string, tarball: () => string): Steps {
       const document = join(ROOT, 'test/vectors/nautilus-weather.hex');
       const pcrs = join(work, 'app/weather.pcrs');
       const argv = ['verify', '--file', document, '--pcrs', pcrs];
-      const [exitCode, { code }] = await refused(project, ...argv);
+      const [exitCode, { code }] = await runFailing(project, ...argv);
       expectEqual([exitCode, code], [1, 'CERTIFICATE_EXPIRED']);
       const at = ['--at', '2025-04-15T02:25:23.696Z'];
       const verified = await run(program, [...argv, ...at, '--json'], { cwd: project });
@@ -124,12 +125,18 @@ export function cliSteps(work: string, tarball: () => string): Steps {
       const { stdout } = await run(program, ['--version', '--json'], { cwd: project });
       const { version, pcr1 } = JSON.parse(stdout);
       const expected = readFileSync(join(ROOT, 'enclave/pcr1.txt'), 'utf8').trim();
-      expectEqual([version, pcr1], [readPublished(shipped).version, expected]);
+      expectEqual([version, pcr1], [readPublished(packageFolder).version, expected]);
       return version;
     },
 
     async 'host_install refuses an image that does not exist'() {
-      const [code, { code: errorCode }] = await refused(project, 'host_install', 'blue', '--eif', 'none.eif');
+      const [code, { code: errorCode }] = await runFailing(
+        project,
+        'host_install',
+        'blue',
+        '--eif',
+        'none.eif',
+      );
       expectEqual([code, errorCode], [2, 'USAGE']);
       return 'unless it refuses a user other than root first';
     },
@@ -154,23 +161,23 @@ export function cliSteps(work: string, tarball: () => string): Steps {
       return quantity(recipes.length, 'file');
     },
 
-    async 'without the toolchain, a command of it says in one line what to install'() {
+    async 'without the toolchain, its commands say in one line what to install'() {
       await expectNoToolchain(project, /is not installed beside this program/);
       return 'with exit code 2';
     },
 
-    async 'a toolchain in the current folder is not loaded, though its version is the right one'() {
+    async 'a toolchain in the current folder is not loaded, even in the right version'() {
       const hostile = join(work, 'hostile');
-      plant(hostile, readPublished(shipped).version);
+      writeFakeToolchain(hostile, readPublished(packageFolder).version);
       await expectNoToolchain(hostile, /is not installed beside this program/);
-      return 'nothing of it ran';
+      return 'none of its code ran';
     },
 
     async 'a toolchain of another version beside the program is refused, and not loaded'() {
-      plant(project, '9.9.9');
+      writeFakeToolchain(project, '9.9.9');
       await expectNoToolchain(project, /has version 9\.9\.9/);
       // A toolchain of the right version is loaded.
-      plant(project, readPublished(shipped).version);
+      writeFakeToolchain(project, readPublished(packageFolder).version);
       await run(program, ['dev'], { cwd: project }).catch(() => undefined);
       expectEqual(globSync(marker), [marker]);
       rmSync(join(project, TOOLCHAIN), { recursive: true });

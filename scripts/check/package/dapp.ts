@@ -51,7 +51,7 @@ export async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Creates a host that passes on an enclave's answers, unchanged or with a change. */
+/** Creates a host that forwards an enclave's answers, unchanged or with a change. */
 function createHost(enclave: () => string, change: (answer: string) => string = (answer) => answer): Server {
   return createServer(async (request, response) => {
     response
@@ -89,7 +89,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
 
   /**
    * Opens the built page with these settings until `look` is done. No request may leave this machine, and
-   * nothing may be logged.
+   * the page may log no error.
    */
   async function open(
     settingsJson: unknown,
@@ -109,22 +109,22 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
     const url = await listen(server);
     browser ??= await launchBrowser();
     const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
-    const wrong: string[] = [];
+    const problems: string[] = [];
     context.on('request', (request) => {
       const { hostname, protocol } = new URL(request.url());
-      if (hostname !== '127.0.0.1' && protocol !== 'data:') wrong.push(request.url());
+      if (hostname !== '127.0.0.1' && protocol !== 'data:') problems.push(request.url());
     });
-    context.on('weberror', (error) => wrong.push(String(error.error())));
+    context.on('weberror', (error) => problems.push(String(error.error())));
     context.on('console', (message) => {
       // Chromium logs each failed request, and some tests of the page make requests fail.
       const isRequest = message.text().startsWith('Failed to load resource');
-      if (message.type() === 'error' && !isRequest) wrong.push(message.text());
+      if (message.type() === 'error' && !isRequest) problems.push(message.text());
     });
     try {
       const page = await context.newPage();
       await page.goto(url);
       await look(page);
-      expectEqual(wrong, []);
+      expectEqual(problems, []);
     } finally {
       await context.close();
       server.closeAllConnections();
@@ -162,11 +162,13 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
       const scripts = [...page.matchAll(/(?:src|href)="\.\/(assets\/[^"]+\.js)"/g)];
       const size = scripts.reduce((sum, [, file = '']) => sum + readFileSync(join(dist, file)).length, 0);
       expectEqual(size > 0 && size < 10_000, true);
-      const all = globSync('**/*.js', { cwd: dist }).map((file) => readFileSync(join(dist, file), 'utf8'));
+      const modules = globSync('**/*.js', { cwd: dist }).map((file) =>
+        readFileSync(join(dist, file), 'utf8'),
+      );
       expectEqual(
         [
-          all.length > 0,
-          all.filter((code) => /["'`]node:https?["'`]|__vite-browser-external/.test(code)).length,
+          modules.length > 0,
+          modules.filter((code) => /["'`]node:https?["'`]|__vite-browser-external/.test(code)).length,
         ],
         [true, 0],
       );
@@ -193,9 +195,9 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
       return '4 pages without a violation';
     },
 
-    async 'it has a message each for an enclave that is silent, lying or stale'() {
+    async 'it has a message for a silent enclave, another image, a lying host, and an unregistered key'() {
       const pageSettings = settings(servers());
-      const at = (url: string) => ({ ...pageSettings, enclave: { ...pageSettings.enclave, url } });
+      const withUrl = (url: string) => ({ ...pageSettings, enclave: { ...pageSettings.enclave, url } });
       const { pcr0 } = pageSettings.enclave.image;
       const otherImage = {
         ...pageSettings.enclave.image,
@@ -205,19 +207,19 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
         () => servers().enclave,
         (answer) => answer.replace(/("tenths_plus_100000":"?)\d+/, '$1100999'),
       );
-      const forging = await listen(host);
-      const closed = createServer();
-      const silent = await listen(closed);
-      closed.close();
+      const lyingUrl = await listen(host);
+      const closedServer = createServer();
+      const silentUrl = await listen(closedServer);
+      closedServer.close();
       const cases: [pageSettings: unknown, title: string, asks: boolean][] = [
-        [at(silent), 'The enclave does not answer', false],
+        [withUrl(silentUrl), 'The enclave does not answer', false],
         [
           { ...pageSettings, enclave: { ...pageSettings.enclave, image: otherImage } },
           'What answers is not the enclave',
           false,
         ],
-        [at(forging), 'What answers is not the enclave', true],
-        [at(servers().unregistered), 'The enclave is genuine, but Sui does not accept its key', true],
+        [withUrl(lyingUrl), 'What answers is not the enclave', true],
+        [withUrl(servers().unregistered), 'The enclave is genuine, but Sui does not accept its key', true],
       ];
       for (const [caseSettings, title, asks] of cases) {
         await open(caseSettings, async (page) => {
@@ -266,7 +268,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
       return 'by its path';
     },
 
-    async 'a login by pop-up is listed, and mints the reading after the user has seen the transaction'() {
+    async 'it lists a login by pop-up as a wallet, which mints the reading after the user has seen the transaction'() {
       let minted = '';
       await open(settings(servers()), async (page) => {
         await ask(page);

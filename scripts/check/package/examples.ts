@@ -17,7 +17,7 @@ const EXAMPLES = ['node', 'dapp'];
 const READY = /Ctrl-C ends it/;
 const SECRET = /suiprivkey\w{20}/;
 
-/** Variables of the developer's own shell that must not reach the examples. */
+/** Variables of the developer's shell that must not reach the examples. */
 const HIDDEN = /^(npm_|SUI_|ENCLAVE_|WEATHER_|DEPLOYMENTS$|OUT$|APP$|PORT$|FRAMEWORK$|VITEST)/;
 
 /** The model of Sui, an emulated enclave that is registered on it, and the services of a login. */
@@ -38,7 +38,7 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
 
   /** Starts a development server, and returns what it has printed when it answers. */
   async function start(name: string, variables: Readonly<Record<string, string>>): Promise<string> {
-    // A prover that may be built here is not used. A fake makes the proofs, and nobody checks them.
+    // CACHE hides a prover that may be built here. A fake makes the proofs, and nobody checks them.
     const env = environment({ PORT: '0', CONSOLE_PORT: '0', CACHE: '/nonexistent', OUT: out, ...variables });
     const child = spawn(process.execPath, ['src/cli/main.ts', name], { cwd: ROOT, env, stdio: 'pipe' });
     children.push(child);
@@ -56,16 +56,16 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
   }
 
   const findUrl = (label: string, printed: string) =>
-    urlIn(printed, new RegExp(`(http://127\\.0\\.0\\.1:\\d+) {2}${label}`));
+    findMatch(printed, new RegExp(`(http://127\\.0\\.0\\.1:\\d+) {2}${label}`));
 
-  const urlIn = (printed: string, pattern: RegExp) => {
+  const findMatch = (printed: string, pattern: RegExp) => {
     const [, url] = pattern.exec(printed) ?? [];
     if (url === undefined) throw new Error(`no ${pattern} in:\n${printed}`);
     return url;
   };
 
   async function startEnclave(): Promise<string> {
-    return urlIn(await start('dev', { ATTEST: 'emulated' }), /curl -s (\S+)\/process_data/);
+    return findMatch(await start('dev', { ATTEST: 'emulated' }), /curl -s (\S+)\/process_data/);
   }
 
   /** Starts a chain in the way that src/library/sui/README.md describes under "On one machine". */
@@ -151,7 +151,7 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
       return quantity(globSync('*/{,src/**/}*.{ts,tsx}', { cwd: folder }).length, 'file');
     },
 
-    async 'examples/node verifies, calls and submits: an object of the answer is minted'() {
+    async 'examples/node verifies, calls and submits, which mints an object from the answer'() {
       chain = await startChain();
       const { code, stdout, stderr } = await runNode(trust(chain), 'main.ts', 'Paris');
       expectEqual([code, stderr.includes('ENCLAVE_ROOT is set')], [0, true]);
@@ -168,7 +168,7 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
       const otherPcrsFile = join(out, 'other.pcrs');
       const otherPcrs = readFileSync(trustEnvironment.ENCLAVE_PCRS, 'utf8').replace(/^\w{8}/gm, 'abcdabcd');
       writeFileSync(otherPcrsFile, otherPcrs);
-      const refused: [variables: Record<string, string>, code: number, begins: RegExp][] = [
+      const refusals: [variables: Record<string, string>, code: number, begins: RegExp][] = [
         [{ ENCLAVE_ROOT: '' }, 1, /^CHAIN_ROOT: /m],
         [{ ENCLAVE_PCRS: otherPcrsFile }, 1, /^POLICY_PCRS: /m],
         [{ ENCLAVE_URL: chain.unregistered }, 1, /^CLIENT_NOT_REGISTERED: /m],
@@ -176,15 +176,15 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
         [{ ENCLAVE_URL: '' }, 2, /^ENCLAVE_URL is not set/m],
         [{ SUI_PRIVATE_KEY: `${trustEnvironment.SUI_PRIVATE_KEY}x` }, 2, /^SUI_PRIVATE_KEY can't be used/m],
       ];
-      for (const [variables, code, begins] of refused) {
-        const failed = await runNode({ ...trustEnvironment, ...variables }, 'main.ts');
-        expectEqual([failed.code, begins.test(failed.stderr)], [code, true]);
-        expectEqual(failed.stdout.includes('Minted'), false);
+      for (const [variables, code, begins] of refusals) {
+        const outcome = await runNode({ ...trustEnvironment, ...variables }, 'main.ts');
+        expectEqual([outcome.code, begins.test(outcome.stderr)], [code, true]);
+        expectEqual(outcome.stdout.includes('Minted'), false);
       }
-      return quantity(refused.length, 'refusal');
+      return quantity(refusals.length, 'refusal');
     },
 
-    async 'examples/node logs in: an answer that the browser posts becomes a session that sends'() {
+    async 'examples/node logs in: the answer that the browser posts opens a session, which sends a transaction'() {
       const { node, faucet, login } = servers();
       const port = await freePort();
       const env = environment({
@@ -207,7 +207,7 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
       try {
         while (!/^Log in: +\S+\n/m.test(printed) && child.exitCode === null) await sleep(50);
         const page = await browser.newPage();
-        await page.goto(urlIn(printed, /^Log in: +(\S+)\n/m));
+        await page.goto(findMatch(printed, /^Log in: +(\S+)\n/m));
         await logInAtProvider(page);
         await page.getByText('You are logged in: go back to the terminal.').waitFor();
         expectEqual(page.url(), `http://127.0.0.1:${port}/back`);
@@ -217,10 +217,10 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
         await browser.close();
       }
       expectEqual(/^Executed: \w{40,}\n/m.test(printed), true);
-      return urlIn(printed, /^Address: +(0x\w{6})/m);
+      return findMatch(printed, /^Address: +(0x\w{6})/m);
     },
 
-    async 'examples/dapp writes its settings from what the commands have written'() {
+    async 'examples/dapp writes its settings from the files of the commands'() {
       const cwd = join(folder, 'dapp');
       await run(process.execPath, ['write_settings.ts'], { cwd });
       const { enclave, sui } = JSON.parse(readFileSync(join(cwd, 'public/settings.json'), 'utf8'));

@@ -1,6 +1,7 @@
 /**
  * A fake of npm's registry on loopback: it takes what `npm publish` sends, and serves packuments and tarballs
- * of these packages. For all others it refers npm to another registry, whose answers npm's cache may have.
+ * of these packages. It redirects npm to another registry for all other packages, whose answers npm's cache
+ * may have.
  */
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -21,7 +22,7 @@ interface Packument {
 }
 
 /** The body of `npm publish`: a packument with one version, and its tarball. */
-interface Publish extends Packument {
+interface PublishBody extends Packument {
   readonly access: string;
   readonly _attachments: Readonly<Record<string, { readonly data: string; readonly length: number }>>;
 }
@@ -29,23 +30,23 @@ interface Publish extends Packument {
 export interface FakeRegistry {
   /** URL with a slash at the end. */
   readonly url: string;
-  /** Documents by the names of the packages, in the order in which they came. */
-  readonly published: ReadonlyMap<string, Packument>;
-  /** Method and path of each request for the packages that it has or may get. */
+  /** Documents by the names of the packages, in the order of publication. */
+  readonly packuments: ReadonlyMap<string, Packument>;
+  /** Method and path of each request for a package in `names`. */
   readonly requests: readonly string[];
   close(): void;
 }
 
 interface Options {
-  /** Names of the packages for which it never refers to another registry. */
+  /** Names of the packages for which it never redirects to another registry. */
   readonly names: ReadonlySet<string>;
-  /** URL of the registry to which it refers for all other packages. */
+  /** URL of the registry to which it redirects for all other packages. */
   readonly fallback: string;
   /** Token that a publisher must have. */
   readonly token: string;
 }
 
-class Refused extends Error {
+class RegistryError extends Error {
   readonly status: number;
 
   constructor(status: number, message: string) {
@@ -60,26 +61,26 @@ export async function startFakeRegistry({ names, fallback, token }: Options): Pr
   const requests: string[] = [];
 
   async function publish(name: string, request: IncomingMessage): Promise<void> {
-    if (request.headers.authorization !== `Bearer ${token}`) throw new Refused(401, 'needs a login');
-    const body = (await json(request)) as Publish;
+    if (request.headers.authorization !== `Bearer ${token}`) throw new RegistryError(401, 'needs a login');
+    const body = (await json(request)) as PublishBody;
     const [version, ...moreVersions] = Object.values(body.versions);
     const [file, attachment] = Object.entries(body._attachments)[0] ?? [];
     const isOneVersion = version !== undefined && attachment !== undefined && moreVersions.length === 0;
     if (!isOneVersion || body.name !== name || version.name !== name || body.access !== 'public') {
-      throw new Refused(400, 'is not one public version of this package');
+      throw new RegistryError(400, 'is not one public version of this package');
     }
     const bytes = Buffer.from(attachment.data, 'base64');
     const digest = `sha512-${createHash('sha512').update(bytes).digest('base64')}`;
     if (bytes.length !== attachment.length || digest !== version.dist.integrity) {
-      throw new Refused(400, 'has another tarball than it says');
+      throw new RegistryError(400, 'has a tarball of another length or digest than it states');
     }
-    const before = published.get(name);
-    if (before?.versions[version.version] !== undefined) throw new Refused(403, 'has this version');
+    const packument = published.get(name);
+    if (packument?.versions[version.version] !== undefined) throw new RegistryError(403, 'has this version');
     published.set(name, {
       name,
       // npm's registry makes the first version the latest, whatever its tag.
-      'dist-tags': { latest: version.version, ...before?.['dist-tags'], ...body['dist-tags'] },
-      versions: { ...before?.versions, [version.version]: version },
+      'dist-tags': { latest: version.version, ...packument?.['dist-tags'], ...body['dist-tags'] },
+      versions: { ...packument?.versions, [version.version]: version },
     });
     tarballs.set(`/${name}/-/${file}`, bytes);
   }
@@ -99,14 +100,14 @@ export async function startFakeRegistry({ names, fallback, token }: Options): Pr
       return;
     }
     const body = path === `/${name}` ? published.get(name) : tarballs.get(path);
-    if (request.method !== 'GET' || body === undefined) throw new Refused(404, 'is not here');
+    if (request.method !== 'GET' || body === undefined) throw new RegistryError(404, 'is not here');
     if (Buffer.isBuffer(body)) response.setHeader('content-type', 'application/octet-stream').end(body);
     else response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
   }
 
   const server = createServer((request, response) => {
     answer(request, response).catch((error) => {
-      response.writeHead(error instanceof Refused ? error.status : 500, {
+      response.writeHead(error instanceof RegistryError ? error.status : 500, {
         'content-type': 'application/json',
       });
       response.end(JSON.stringify({ error: String(error.message) }));
@@ -117,7 +118,7 @@ export async function startFakeRegistry({ names, fallback, token }: Options): Pr
   });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    published,
+    packuments: published,
     requests,
     close() {
       server.close();

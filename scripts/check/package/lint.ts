@@ -7,14 +7,14 @@ import { formatMessage } from 'publint/utils';
 /** Resolvers that find no entry of a package if its `exports` have only ES modules. */
 const OLDER = ['node10', 'node16-cjs'];
 
-/** Entries without types: only the program imports them, and it uses no types of them. */
+/** Entries without types: only the program imports them, and it needs no types. */
 const UNTYPED: Readonly<Record<string, string[]>> = { 'sui-enclave-toolchain': ['.'] };
 
-/** @returns a line for each mistake */
+/** Checks a tarball with publint and arethetypeswrong. @returns a line for each mistake */
 export async function findMistakes(tarball: string): Promise<string[]> {
   const bytes = new Uint8Array(readFileSync(tarball));
   const { messages, pkg } = await publint({ pack: { tarball: bytes.buffer }, strict: true });
-  const wrong = messages.filter(
+  const relevantMessages = messages.filter(
     ({ code, args }) =>
       // Nobody imports the sources of images.
       !(code === 'NESTED_PACKAGE_JSON_FIELD_IGNORED' && args.filePath.startsWith('./framework/')),
@@ -23,13 +23,13 @@ export async function findMistakes(tarball: string): Promise<string[]> {
   const analysis = await checkPackage(createPackageFromTarballData(bytes), { excludeEntrypoints });
   // Programs have no types, so their problems do not count.
   const problems = analysis.types === false ? [] : analysis.problems;
-  const mistyped = problems.filter(
+  const typeProblems = problems.filter(
     (problem) =>
       !('resolutionKind' in problem && OLDER.includes(problem.resolutionKind)) &&
       !('resolutionOption' in problem && OLDER.includes(problem.resolutionOption)),
   );
   return [
-    ...wrong.map((message) => formatMessage(message, pkg, { color: false }) ?? message.code),
-    ...mistyped.map((problem) => JSON.stringify(problem)),
+    ...relevantMessages.map((message) => formatMessage(message, pkg, { color: false }) ?? message.code),
+    ...typeProblems.map((problem) => JSON.stringify(problem)),
   ];
 }

@@ -1,4 +1,4 @@
-/** Checks all that npm and its readers take from the manifests and READMEs of the packed packages. */
+/** Checks the manifests and READMEs of the packed packages, as npm and its users read them. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { quantity } from '../../../src/library/wording.ts';
@@ -7,12 +7,12 @@ import { listMismatches, type Versioned } from '../versions.ts';
 import { findMistakes } from './lint.ts';
 import { expectEqual, ROOT, readPublished, type Steps, unpack } from './support.ts';
 
-/** Copies of a clone's files, which images are built from and repositories begin with. */
+/** Copies of a clone's files, from which images and new repositories are made. */
 const COPIES = ['framework/**', 'create/templates/**'];
 
 /** Fenced code and code spans, in which nothing is a link. */
 const CODE = /^ *```[\s\S]*?^ *```|`[^`\n]+`/gm;
-/** Targets of links in Markdown, also of references, and in HTML. */
+/** Matches the targets of links and references in Markdown, and of links in HTML. */
 const TARGETS = /\]\(\s*<?([^)\s>]+)|^ *\[[^\]]+\]:\s*(\S+)|\b(?:href|src)\s*=\s*["']?([^"'\s>]+)/gm;
 
 /** Returns a line for each link in the pages of an unpacked package to a file that the package lacks. */
@@ -26,7 +26,7 @@ export function listDeadLinks(folder: string): string[] {
         const path = join(dirname(page), target.replace(/#.*/, ''));
         return path.startsWith('..') || !existsSync(join(folder, path));
       })
-      .map((target) => `${page} links ${target}`);
+      .map((target) => `${page} links to ${target}`);
   });
 }
 
@@ -36,7 +36,7 @@ interface Pinned {
 }
 
 /** Returns the manifest and the lockfile's entries of a repository that `create-sui-enclave` writes. */
-function readWritten(folder: string, version: string): Versioned[] {
+function readNewRepository(folder: string, version: string): Versioned[] {
   const { manifest, lock }: Pinned = JSON.parse(readFileSync(join(folder, 'create/pinned.json'), 'utf8'));
   const locked = Object.entries(lock.packages).filter(([path]) => /^node_modules\/sui-enclave/.test(path));
   expectEqual(locked.length, 4);
@@ -55,16 +55,16 @@ export function manifestSteps(work: string, tarballs: ReadonlyMap<string, string
       return quantity(tarballs.size, 'package');
     },
 
-    async 'the packages have one version, and depend on each other at exactly that one, also in a new repository'() {
+    async 'the packages have one version, and depend on each other at exactly that version, also in a new repository'() {
       for (const [name, file] of tarballs) await unpack(file, dirname(findFolder(name)));
       const manifests = [...tarballs.keys()].map((name) => readPublished(findFolder(name)));
       const version = manifests[0]?.version ?? '';
-      const written = readWritten(findFolder('create-sui-enclave'), version);
+      const written = readNewRepository(findFolder('create-sui-enclave'), version);
       expectEqual(listMismatches(version, [...manifests, ...written]), []);
       return version;
     },
 
-    async 'npm publishes each for everyone and with provenance, and knows its repository'() {
+    async 'each manifest tells npm to publish for everyone, with provenance, and names the repository'() {
       const { repository }: RepositoryManifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
       for (const name of tarballs.keys()) {
         const { version, publishConfig, ...manifest } = readPublished(findFolder(name));

@@ -1,5 +1,5 @@
 /**
- * Checks the packages as their readers get them from a registry, which is a fake on loopback. npm publishes
+ * Checks the packages as users get them from a registry, which is a fake on loopback. npm publishes
  * them there, a repository is created from them, and they are installed by name.
  */
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -34,28 +34,28 @@ export function registrySteps(work: string, tarballs: ReadonlyMap<string, string
 
   const npm = (args: readonly string[], cwd = folder) => run('npm', [...args], { cwd, env: environment });
 
-  /** Lets npm use the fake, with a folder of its own in which only the downloads are shared. */
+  /** Starts the fake, and lets npm use it with a cache of its own that shares only the downloads. */
   async function start(): Promise<FakeRegistry> {
-    const cached = join(folder, 'npm');
-    mkdirSync(cached, { recursive: true });
+    const npmFolder = join(folder, 'npm');
+    mkdirSync(npmFolder, { recursive: true });
     const [fallback, cache] = await Promise.all(
       ['registry', 'cache'].map(async (name) => (await run('npm', ['config', 'get', name])).stdout.trim()),
     );
     const downloads = join(cache ?? '', '_cacache');
     mkdirSync(downloads, { recursive: true });
-    symlinkSync(downloads, join(cached, '_cacache'));
+    symlinkSync(downloads, join(npmFolder, '_cacache'));
     const names = new Set(tarballs.keys());
     const started = await startFakeRegistry({ names, fallback: fallback ?? '', token: TOKEN });
     const lines = [
       `registry=${started.url}`,
       `${started.url.replace('http:', '')}:_authToken=${TOKEN}`,
-      `cache=${cached}`,
+      `cache=${npmFolder}`,
     ];
     writeFileSync(join(folder, 'npmrc'), `${lines.join('\n')}\n`);
     return started;
   }
 
-  /** Checks that the installed packages of this project came from the fake. @returns how many there are */
+  /** Checks that the installed packages of this project came from the fake. @returns their number */
   function checkSources(installed: string): number {
     const { packages } = readLock(join(installed, 'node_modules/.package-lock.json'));
     const sources = Object.entries(packages).filter(([path]) =>
@@ -71,11 +71,11 @@ export function registrySteps(work: string, tarballs: ReadonlyMap<string, string
   }
 
   return {
-    async 'npm publishes no package where it can make no provenance, such as on this machine'() {
+    async 'npm refuses to publish without a provenance, which it can’t make on this machine'() {
       registry = await start();
       const { stderr } = await npm(['publish', tarballs.get(CREATE) ?? '']).catch((error) => error);
       expectEqual(/EUSAGE|provenance/.test(stderr), true);
-      expectEqual(registry.published.size, 0);
+      expectEqual(registry.packuments.size, 0);
       return /^npm error (.*provenance.*)$/m.exec(stderr)?.[1] ?? stderr;
     },
 
@@ -83,15 +83,15 @@ export function registrySteps(work: string, tarballs: ReadonlyMap<string, string
       const files = [...tarballs.values()];
       const publish = (file: string) => npm(['publish', file, '--provenance=false']);
       await Promise.all(files.map(publish));
-      for (const { 'dist-tags': tags, versions } of registry?.published.values() ?? []) {
+      for (const { 'dist-tags': tags, versions } of registry?.packuments.values() ?? []) {
         const [published] = Object.values(versions);
         const { publishConfig } = published as unknown as { publishConfig: { tag: string } };
         tag = publishConfig.tag;
         expectEqual([Object.keys(versions).length, tags[tag]], [1, published?.version]);
       }
-      expectEqual([...(registry?.published.keys() ?? [])].sort(), [...tarballs.keys()].sort());
+      expectEqual([...(registry?.packuments.keys() ?? [])].sort(), [...tarballs.keys()].sort());
       const again = await publish(tarballs.get(CREATE) ?? '').catch((error) => error);
-      // npm refuses by itself what it finds among the versions, which it asks for only in part.
+      // npm requests only a part of the document. If it finds the version there, it refuses by itself.
       expectEqual(/^npm error (code E403$|You cannot publish over)/m.test(again.stderr), true);
       return `${quantity(files.length, 'package')}, tag ${tag}`;
     },
@@ -107,7 +107,7 @@ export function registrySteps(work: string, tarballs: ReadonlyMap<string, string
       return quantity(Object.keys(packages).length, 'locked package');
     },
 
-    async 'create-sui-enclave, from a file, writes no repository that needs a registry'() {
+    async 'create-sui-enclave from a file refuses to write a repository that needs a registry'() {
       const file = `--package=${tarballs.get(CREATE)}`;
       const { stderr } = await npm(['exec', '--yes', file, '--', CREATE, 'my-other-app']).catch(
         (error) => error,
@@ -124,7 +124,7 @@ export function registrySteps(work: string, tarballs: ReadonlyMap<string, string
       return `${count} packages of this project`;
     },
 
-    async 'npm install takes the library by its name'() {
+    async 'npm install installs the library by its name'() {
       const dapp = join(folder, 'dapp');
       mkdirSync(dapp);
       writeFileSync(join(dapp, 'package.json'), JSON.stringify({ private: true, type: 'module' }));

@@ -10,13 +10,13 @@ import { quantity } from '../../../src/library/wording.ts';
 import {
   checkDependencies,
   expectEqual,
-  installedTwice,
+  installedVersion,
+  listDuplicates,
   ROOT,
   readPublished,
   run,
   type Steps,
   unpack,
-  versionHere,
 } from './support.ts';
 
 const FIXTURES = join(ROOT, 'test/e2e/package_server');
@@ -32,32 +32,32 @@ const SPKI_PREFIX = '302a300506032b6570032100';
 /** @param tarball returns the path of the server's tarball, once it is packed */
 export function serverSteps(work: string, tarball: () => string): Steps {
   /** Folder with the files of the tarball. */
-  const shipped = join(work, 'server/package');
+  const packageFolder = join(work, 'server/package');
   const project = join(work, 'server_app');
-  const readme = () => readFileSync(join(shipped, 'README.md'), 'utf8');
+  const readme = () => readFileSync(join(packageFolder, 'README.md'), 'utf8');
 
   return {
     async 'the server ships compiled JavaScript with declarations, and no source'() {
       await unpack(tarball(), join(work, 'server'));
-      const paths = globSync('**/*.*', { cwd: shipped });
+      const paths = globSync('**/*.*', { cwd: packageFolder });
       const otherFiles = paths.filter((path) => !/\.(c?js|d\.c?ts)$/.test(path));
       expectEqual(otherFiles.sort(), ['README.md', 'package.json', 'server/nsm/addon.cc']);
       return `${quantity(paths.length, 'file')}, ${quantity(statSync(tarball()).size, 'byte')} packed`;
     },
 
     async "the server's manifest lists what it imports, at the versions pinned here, and exact peers"() {
-      const { exports, peerDependencies } = readPublished(shipped);
-      const peers = ['@mysten/bcs', 'valibot'].map((name) => [name, versionHere(name)]);
+      const { exports, peerDependencies } = readPublished(packageFolder);
+      const peers = ['@mysten/bcs', 'valibot'].map((name) => [name, installedVersion(name)]);
       expectEqual(peerDependencies, Object.fromEntries(peers));
       const count = await checkDependencies(
-        shipped,
+        packageFolder,
         Object.values(exports).map((conditions) => conditions.default),
       );
       return quantity(count, 'package');
     },
 
-    async "it installs by its README's command, and brings no second copy of what it imports"() {
-      const { version, engines, dependencies, peerDependencies } = readPublished(shipped);
+    async "it installs by its README's command, and brings no second copy of its dependencies"() {
+      const { version, engines, dependencies, peerDependencies } = readPublished(packageFolder);
       const [, minimum] = /Node ([\d.]+) or newer/.exec(readme()) ?? [];
       expectEqual(engines, { node: `>=${minimum}` });
       const [, file, peers = ''] = /^npm install (\S+) (.*)$/m.exec(readme()) ?? [];
@@ -70,7 +70,7 @@ export function serverSteps(work: string, tarball: () => string): Steps {
       const installedFiles = [
         file ?? '',
         ...peers.split(' '),
-        ...types.map((name) => `${name}@${versionHere(name)}`),
+        ...types.map((name) => `${name}@${installedVersion(name)}`),
       ];
       await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', ...installedFiles], {
         cwd: project,
@@ -78,14 +78,14 @@ export function serverSteps(work: string, tarball: () => string): Steps {
       // Only declared packages count, since Express and axios each bring their own table of media types.
       const declaredNames = Object.keys({ ...dependencies, ...peerDependencies });
       expectEqual(
-        installedTwice(project).filter((name) => declaredNames.includes(name)),
+        listDuplicates(project).filter((name) => declaredNames.includes(name)),
         [],
       );
       const { stdout } = await run('du', ['-sm', 'node_modules'], { cwd: project });
       return `${stdout.split('\t')[0]} MB in node_modules`;
     },
 
-    async "TypeScript accepts its types, its README's application and one with errors, and refuses what they forbid"() {
+    async "TypeScript accepts its types, its README's application and an application with errors, and refuses misuse of the types"() {
       writeReadmeFiles(readme(), project);
       const yaml = readFileSync(join(project, 'apps/greeting/app.yaml'));
       mkdirSync(join(project, 'apps/stock'));
@@ -100,7 +100,7 @@ export function serverSteps(work: string, tarball: () => string): Steps {
       return 'by the rules of Node, libraries checked as well';
     },
 
-    async "started by its README's main.js, it answers signed, and an application's error keeps its status"() {
+    async "its README's main.js starts it: it signs its answer, and an application's error keeps its status"() {
       const { url, publicKey, stop } = await start(project, 'stock');
       try {
         const [status, { response, signature }] = await ask(url, { item: 'tea' });
@@ -118,11 +118,11 @@ export function serverSteps(work: string, tarball: () => string): Steps {
           type: 'spki',
         });
         expectEqual(verify(null, bytes, key, Buffer.from(signature, 'hex')), true);
-        const [refused, { code }] = await ask(url, { item: 'ore' });
-        expectEqual([refused, code], [422, 'STOCK_UNKNOWN']);
+        const [errorStatus, { code }] = await ask(url, { item: 'ore' });
+        expectEqual([errorStatus, code], [422, 'STOCK_UNKNOWN']);
         // The schema comes from the application's own copy of valibot.
-        const [invalid, { code: why }] = await ask(url, { item: 5 });
-        expectEqual([invalid, why], [400, 'INVALID_INPUT']);
+        const [invalidStatus, { code: invalidCode }] = await ask(url, { item: 5 });
+        expectEqual([invalidStatus, invalidCode], [400, 'INVALID_INPUT']);
       } finally {
         await stop();
       }
@@ -142,7 +142,7 @@ export function serverSteps(work: string, tarball: () => string): Steps {
     },
 
     async 'only the public entries of the server can be imported'() {
-      const refused = [
+      const privateEntries = [
         ...['keys/key', 'built_addon', 'server/keys/key.js', 'service/log.js', 'library/errors.js'].map(
           (path) => [`sui-enclave-server/${path}`, 'ERR_PACKAGE_PATH_NOT_EXPORTED'] as const,
         ),
@@ -150,20 +150,20 @@ export function serverSteps(work: string, tarball: () => string): Steps {
         ['sui-enclave/errors', 'ERR_MODULE_NOT_FOUND'],
       ] as const;
       const code = `
-        const codes = ${JSON.stringify(refused.map(([name]) => name))}.map((name) =>
+        const codes = ${JSON.stringify(privateEntries.map(([name]) => name))}.map((name) =>
           import(name).then(() => 'loaded', ({ code }) => code));
         console.log(JSON.stringify(await Promise.all(codes)));`;
       const { stdout } = await run(process.execPath, ['--input-type=module', '-e', code], { cwd: project });
       expectEqual(
         JSON.parse(stdout),
-        refused.map(([, code]) => code),
+        privateEntries.map(([, code]) => code),
       );
-      return quantity(refused.length, 'name');
+      return quantity(privateEntries.length, 'name');
     },
   };
 }
 
-/** Writes to a file each block of code that follows the file's path in a page. */
+/** Writes each block of code in a page to the file whose path stands before the block. */
 function writeReadmeFiles(readme: string, project: string): void {
   for (const [, path = '', code = ''] of readme.matchAll(/^`([\w./]+)`[^\n]*\n\n```\w+\n(.*?)^```$/gms)) {
     mkdirSync(join(project, path, '..'), { recursive: true });
@@ -171,7 +171,7 @@ function writeReadmeFiles(readme: string, project: string): void {
   }
 }
 
-interface Started {
+interface RunningServer {
   readonly url: string;
   /** Public key of the server in hexadecimal. */
   readonly publicKey: string;
@@ -179,8 +179,8 @@ interface Started {
   stop(): Promise<void>;
 }
 
-/** @throws Error with what the server printed, if it ends before it listens */
-async function start(project: string, app: string): Promise<Started> {
+/** Starts main.js. @throws Error with the server's output, if it ends before it listens */
+async function start(project: string, app: string): Promise<RunningServer> {
   const env = { PATH: process.env['PATH'], APP: app, PORT: '0' };
   const child = spawn(process.execPath, ['main.js'], {
     cwd: project,

@@ -13,12 +13,12 @@ export const run = promisify(execFile);
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
 /**
- * Steps in order, named after what they show. Each step needs the results of the steps before it, and returns
- * its finding.
+ * Steps in order, by their titles. Each step needs the effects of the steps before it, and returns a detail
+ * to print.
  */
 export type Steps = Record<string, () => Promise<string>>;
 
-export interface Published {
+export interface PublishedManifest {
   readonly name: string;
   readonly version: string;
   readonly repository?: { readonly url: string; readonly directory: string };
@@ -37,7 +37,7 @@ export async function unpack(tarball: string, folder: string): Promise<void> {
 }
 
 /** Returns the package.json of an unpacked tarball. */
-export function readPublished(folder: string): Published {
+export function readPublished(folder: string): PublishedManifest {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 }
 
@@ -46,7 +46,7 @@ export function expectEqual(received: unknown, expected: unknown): void {
   if (a !== b) throw new Error(`found ${a}, expected ${b}`);
 }
 
-/** Starts Debian's Chromium, or the one that CHROMIUM names. */
+/** Starts Debian's Chromium, or the browser that CHROMIUM names. */
 export async function launchBrowser(): Promise<Browser> {
   return await chromium.launch({
     executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
@@ -56,12 +56,12 @@ export async function launchBrowser(): Promise<Browser> {
 }
 
 /** Returns the installed version of an npm package. */
-export function versionHere(name: string): string {
+export function installedVersion(name: string): string {
   return JSON.parse(readFileSync(join(ROOT, 'node_modules', name, 'package.json'), 'utf8')).version;
 }
 
 /** Returns the packages that are installed more than once in a project. */
-export function installedTwice(project: string): string[] {
+export function listDuplicates(project: string): string[] {
   const { packages } = JSON.parse(readFileSync(join(project, 'node_modules/.package-lock.json'), 'utf8'));
   const names = Object.keys(packages).map((path) => path.split('node_modules/').at(-1) ?? '');
   return names.filter((name, index) => names.indexOf(name) !== index);
@@ -69,8 +69,8 @@ export function installedTwice(project: string): string[] {
 
 /**
  * Checks that a manifest depends on the packages that its modules import, in the versions that are installed
- * here, and on no package for development. A bundler finds the imports here. So this check does not rely on
- * the pattern from which the manifest was made.
+ * here, and has no development dependencies. A bundler finds the imports, so this check does not rely on the
+ * pattern by which packing finds them.
  *
  * @param folder of the unpacked tarball
  * @returns the number of packages that the modules import
@@ -92,7 +92,7 @@ export async function checkDependencies(folder: string, modules: readonly string
   await bundle.generate();
   await bundle.close();
   expectEqual(Object.keys({ ...dependencies, ...peerDependencies }).sort(), [...imported].sort());
-  for (const [name, version] of Object.entries(dependencies)) expectEqual(version, versionHere(name));
+  for (const [name, version] of Object.entries(dependencies)) expectEqual(version, installedVersion(name));
   for (const unwanted of ['scripts', 'devDependencies', 'optionalDependencies', 'private']) {
     if (unwanted in manifestRest) throw new Error(`the manifest has "${unwanted}"`);
   }

@@ -5,13 +5,13 @@ import { quantity } from '../../../src/library/wording.ts';
 import {
   checkDependencies,
   expectEqual,
-  installedTwice,
+  installedVersion,
+  listDuplicates,
   ROOT,
   readPublished,
   run,
   type Steps,
   unpack,
-  versionHere,
 } from './support.ts';
 
 /** Source of an application's fakes, the file `stand_in.ts` in its folder. */
@@ -46,7 +46,7 @@ test('answers signed', async () => {
 
 /** @param tarball returns the path of a package's tarball, once it is packed */
 export function toolchainSteps(work: string, tarball: (name: string) => string): Steps {
-  const shipped = join(work, 'toolchain/package');
+  const packageFolder = join(work, 'toolchain/package');
   const [server, cli] = [join(work, 'server/package'), join(work, 'cli/package')];
   const project = join(work, 'server_app');
   const program = join(project, 'node_modules/.bin/sui-enclave');
@@ -56,19 +56,19 @@ export function toolchainSteps(work: string, tarball: (name: string) => string):
       await unpack(tarball('sui-enclave-toolchain'), join(work, 'toolchain'));
       // Files that images are built from do not count.
       const exclude = ['framework/**', 'console/**'];
-      const sources = globSync('**/*.{ts,cts,tsx}', { cwd: shipped, exclude });
+      const sources = globSync('**/*.{ts,cts,tsx}', { cwd: packageFolder, exclude });
       expectEqual(
         sources.filter((path) => !path.endsWith('.d.ts')),
         [],
       );
-      const modules = globSync('**/*.{js,cjs}', { cwd: shipped, exclude });
+      const modules = globSync('**/*.{js,cjs}', { cwd: packageFolder, exclude });
       const otherModules = new Set([server, cli].flatMap((cwd) => globSync('**/*.{js,cjs}', { cwd })));
       expectEqual(
         modules.filter((path) => otherModules.has(path)),
         [],
       );
-      const code = [...modules, ...globSync('**/*.d.ts', { cwd: shipped, exclude })].map((path) =>
-        readFileSync(join(shipped, path), 'utf8'),
+      const code = [...modules, ...globSync('**/*.d.ts', { cwd: packageFolder, exclude })].map((path) =>
+        readFileSync(join(packageFolder, path), 'utf8'),
       );
       for (const [name, folder] of Object.entries({ 'sui-enclave-server': server, 'sui-enclave-cli': cli })) {
         const imports = new RegExp(`["']${name}/(internal/[\\w/]+)["']`, 'g');
@@ -80,19 +80,21 @@ export function toolchainSteps(work: string, tarball: (name: string) => string):
     },
 
     async "the toolchain's manifest lists what it imports, at the versions pinned here, and exact peers"() {
-      const { version, peerDependencies } = readPublished(shipped);
-      const peers = ['valibot', 'vitest'].map((name) => [name, versionHere(name)]);
+      const { version, peerDependencies } = readPublished(packageFolder);
+      const peers = ['valibot', 'vitest'].map((name) => [name, installedVersion(name)]);
       const ownPeers = ['sui-enclave-cli', 'sui-enclave-server'].map((name) => [name, version]);
       expectEqual(Object.entries(peerDependencies).sort(), [...peers, ...ownPeers].sort());
-      const modules = globSync(['toolchain/**/*.js', 'testing/{fakes,start_server}.js'], { cwd: shipped });
-      return quantity(await checkDependencies(shipped, modules), 'package');
+      const modules = globSync(['toolchain/**/*.js', 'testing/{fakes,start_server}.js'], {
+        cwd: packageFolder,
+      });
+      return quantity(await checkDependencies(packageFolder, modules), 'package');
     },
 
-    async "it installs beside the server by its README's command, and brings no second copy of it or of a peer"() {
-      const readme = readFileSync(join(shipped, 'README.md'), 'utf8');
+    async "it installs beside the server by its README's command, and brings no second copy of the server or of a peer"() {
+      const readme = readFileSync(join(packageFolder, 'README.md'), 'utf8');
       const [, words = ''] = /^npm install (.*)$/m.exec(readme) ?? [];
       const files = words.split(' ').filter((word) => word.startsWith('./'));
-      const { version, peerDependencies } = readPublished(shipped);
+      const { version, peerDependencies } = readPublished(packageFolder);
       const names = ['sui-enclave-toolchain', 'sui-enclave-cli', 'sui-enclave-server'];
       expectEqual(
         files,
@@ -102,16 +104,16 @@ export function toolchainSteps(work: string, tarball: (name: string) => string):
       await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', ...words.split(' ')], {
         cwd: project,
       });
-      const twice = installedTwice(project);
+      const duplicates = listDuplicates(project);
       expectEqual(
-        twice.filter((name) => Object.hasOwn(peerDependencies, name)),
+        duplicates.filter((name) => Object.hasOwn(peerDependencies, name)),
         [],
       );
       const { stdout } = await run('du', ['-sm', 'node_modules'], { cwd: project });
       return `${stdout.split('\t')[0]} MB in node_modules with the server`;
     },
 
-    async 'the program finds it: each of its commands explains itself, and refuses what it does not know'() {
+    async 'the program finds it: each command has a help and refuses an unknown option'() {
       const { stdout } = await run(program, ['--help'], { cwd: project });
       const names = [...stdout.matchAll(/^ {2}(\w+) {2,}\w/gm)].map(([, name = '']) => name);
       for (const name of names) {
@@ -125,7 +127,7 @@ export function toolchainSteps(work: string, tarball: (name: string) => string):
       return quantity(names.length, 'command');
     },
 
-    async 'an error has its exit code, whichever package it is thrown in'() {
+    async 'an error has its exit code, no matter which package throws it'() {
       const folder = join(work, 'errors');
       mkdirSync(join(folder, 'move/price/sources'), { recursive: true });
       writeFileSync(join(folder, 'package.json'), '{}');
@@ -133,8 +135,8 @@ export function toolchainSteps(work: string, tarball: (name: string) => string):
       writeFileSync(join(folder, 'app.yaml'), 'endpoints: 5\n');
       writeFileSync(join(folder, 'move/price/Move.toml'), '[package]\nname = "price"\n');
       const cases: [argv: string[], exit: number, code: string][] = [
-        // The toolchain throws with the server's copy of the error class, and the program, which has another
-        // copy, catches.
+        // The toolchain throws an error of the server's copy of the class. The program catches it, and has
+        // another copy.
         [['gen'], 1, 'CONFIG'],
         [['publish', 'price'], 2, 'CONFIG'],
         [['publish', 'nope'], 2, 'USAGE'],
@@ -155,7 +157,7 @@ export function toolchainSteps(work: string, tarball: (name: string) => string):
       return /Tests.*(\d+ passed)/.exec(stdout)?.[1] ?? '';
     },
 
-    async "TypeScript accepts an application's fake on their types, and refuses what they forbid"() {
+    async "TypeScript accepts an application's fake that uses the toolchain's types, and refuses misuse of them"() {
       writeFileSync(join(project, 'apps/stock/stand_in.ts'), FAKE);
       const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
       const options = ['--strict', '--exactOptionalPropertyTypes', '--noEmit', '--target', 'es2024'];

@@ -47,7 +47,7 @@ export function walletPageSteps(parent: string): Steps {
   const folder = join(parent, 'wallet_page');
   const dist = join(folder, 'dist');
 
-  /** Measures the scripts and styles that the built page names itself, gzipped, in bytes. */
+  /** Returns the bytes of a built page: its HTML, and the scripts and styles that the HTML names, gzipped. */
   function measureFirstPaint(page: string): number {
     const html = readFileSync(join(dist, page), 'utf8');
     const files = [...html.matchAll(/(?:src|href)="\/(assets\/[^"]+)"/g)].map(([, file = '']) => file);
@@ -71,7 +71,7 @@ export function walletPageSteps(parent: string): Steps {
       return files.map(([path]) => path).join(', ');
     },
 
-    async 'it is built, and shows itself before it loads zkLogin'() {
+    async 'Vite builds it, and the files of its first paint are small'() {
       const vite = join(parent, 'node_modules/vite/bin/vite.js');
       await run(process.execPath, [vite, 'build', '--logLevel', 'error'], { cwd: folder });
       const sizes = ['index.html', 'back.html'].map(measureFirstPaint);
@@ -82,7 +82,7 @@ export function walletPageSteps(parent: string): Steps {
       return `${quantity(Math.max(...sizes), 'byte')} of at most ${MAX_FIRST_PAINT}, gzipped`;
     },
 
-    async 'in Chromium its button waits for zkLogin, and the page of the redirect says that no login waits'() {
+    async 'in Chromium its button waits for zkLogin, and the page of the redirect says that no login is under way'() {
       const server = createServer((request, response) => {
         const { pathname } = new URL(request.url ?? '/', 'http://page.invalid');
         const file = join(dist, pathname === '/' ? 'index.html' : pathname);
@@ -112,7 +112,7 @@ export function walletPageSteps(parent: string): Steps {
         server.closeAllConnections();
         server.close();
       }
-      return 'without a request to anybody else';
+      return 'without a request to another host';
     },
   };
 }

@@ -48,7 +48,7 @@ export const ARGUMENT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a third result of a command with two',
+    name: 'the third result of a command with two results',
     outcome: 'SecondaryIndexOutOfBounds at 1.0',
     build(tx, { call }) {
       call(tx, 'two');
@@ -94,7 +94,7 @@ export const ARGUMENT_CASES: readonly Case[] = [
     build: (tx, { call }) => call(tx, 'bytes', [createVector(tx, LAST_SIZE)]),
   },
   {
-    name: 'an argument that is one byte larger',
+    name: 'an argument one byte larger than the largest',
     outcome: /^refused: .*maximum pure argument size is 16384/,
     build: (tx, { call }) => call(tx, 'bytes', [createVector(tx, FIRST_REFUSED)]),
   },
@@ -123,7 +123,7 @@ export const ARGUMENT_CASES: readonly Case[] = [
     build: (tx, { call, packageId }) => call(tx, 'generic', [], [`${packageId}::probe::Nothing`]),
   },
   {
-    name: 'a type without the ability',
+    name: 'a type without a required ability',
     outcome: 'ConstraintNotSatisfied of type 0',
     build: (tx, { call, packageId }) => call(tx, 'generic', [], [`${packageId}::probe::Noted`]),
   },

@@ -30,7 +30,7 @@ export const CALL_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'an entry function with a clock beside a value that is shared by then',
+    name: 'an entry function with a clock beside a value that was shared before',
     outcome: 'done',
     build(tx, { call }) {
       const clock = tx.object.clock();
@@ -50,12 +50,12 @@ export const CALL_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'an entry function that consumes such a value',
+    name: 'an entry function that consumes a value without drop',
     outcome: 'done',
     build: (tx, { call }) => call(tx, 'enter_potato', [call(tx, 'potato', [tx.pure.u64(1)])]),
   },
   {
-    name: 'an entry function with the bytes from which such a value was made',
+    name: 'an entry function with the bytes from which a value without drop was made',
     outcome: 'InvalidArgumentToPrivateEntryFunction at 1.0',
     build(tx, { call }) {
       const n = tx.pure.u64(1);
@@ -74,7 +74,7 @@ export const CALL_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'an entry function after a shared object was taken with its argument',
+    name: 'an entry function with an argument of an earlier call that consumed a shared object',
     outcome: 'InvalidArgumentToPrivateEntryFunction at 1.0',
     needs: ['shared', 'thing'],
     build(tx, { call }, [shared, thing]) {
@@ -83,7 +83,7 @@ export const CALL_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'an entry function after another shared object was taken',
+    name: 'an entry function after a call that consumed a shared object without its argument',
     outcome: 'done',
     needs: ['shared', 'thing'],
     effects: ['deleted', 'changed'],
@@ -101,7 +101,7 @@ export const CALL_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'the coin that pays, by value',
+    name: 'the gas coin, by value',
     outcome: 'InvalidGasCoinUsage at 1.1',
     build(tx) {
       const [coin] = tx.splitCoins(tx.gas, [tx.pure.u64(1)]);
@@ -109,7 +109,7 @@ export const CALL_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a coin into itself',
+    name: 'a merge of a coin into itself',
     outcome: 'CannotMoveBorrowedValue at 1.1',
     build(tx) {
       const [coin] = tx.splitCoins(tx.gas, [tx.pure.u64(1)]);
@@ -117,7 +117,7 @@ export const CALL_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a transfer of what a random number decided',
+    name: 'a transfer of an object that was made with a random number',
     outcome: 'done',
     build(tx, { call, sender }) {
       tx.transferObjects([call(tx, 'draw', [tx.object.random()])], sender);
@@ -148,8 +148,8 @@ export const CALL_CASES: readonly Case[] = [
       for (let count = 0; count < 1024; count += 1) call(tx, 'is', [n, n]);
     },
   },
-  { name: 'the maximum number of events', outcome: 'done', build: shout(1024) },
-  { name: 'one event more than the maximum', outcome: 'abort event::emit 0', build: shout(1025) },
+  { name: 'the maximum number of events', outcome: 'done', build: buildShout(1024) },
+  { name: 'one event more than the maximum', outcome: 'abort event::emit 0', build: buildShout(1025) },
   {
     name: 'an overflow',
     outcome: 'abort probe::subtract 0',
@@ -182,6 +182,6 @@ export const CALL_CASES: readonly Case[] = [
   },
 ];
 
-function shout(times: number): Case['build'] {
+function buildShout(times: number): Case['build'] {
   return (tx, { call }) => call(tx, 'shout', [tx.pure.u64(times)]);
 }

@@ -1,8 +1,8 @@
 /** A transaction that a network accepts or refuses, with the objects that it needs. */
 import type { Transaction, TransactionArgument } from '@mysten/sui/transactions';
-import { createdIn, type Sent, type World } from './world.ts';
+import { findCreatedId, type Sent, type World } from './world.ts';
 
-/** Objects that the cases use: a package, objects of an account, and shared ones. */
+/** The published probe, which is a Move package, and the account that calls it. */
 export interface Probe {
   readonly world: World;
   readonly packageId: string;
@@ -21,11 +21,11 @@ export type Call = (
 export interface Case {
   readonly name: string;
   readonly outcome: string | RegExp;
-  /** Builds the transaction. `ids` are those of the objects that `needs` lists. */
+  /** Builds the transaction. `ids` are the ids of the objects that `needs` lists. */
   build(tx: Transaction, probe: Probe, ids: readonly string[]): void;
   /** Kinds of the objects that the transaction needs, which determine the objects' owners. */
   readonly needs?: readonly ('thing' | 'shared' | 'frozen' | 'pinned')[];
-  /** Expected effects of the transaction on these objects. */
+  /** Expected effects of the transaction on these objects; `gone` if it wraps the object. */
   readonly effects?: readonly ('deleted' | 'gone' | 'changed' | 'untouched')[];
 }
 
@@ -53,14 +53,14 @@ export async function makeObjects(
       if (need === 'frozen') call(tx, 'freeze_it', [object]);
       if (need === 'pinned') call(tx, 'share_pinned', [object]);
     });
-    if (sent.outcome !== 'done') throw new Error(`making a ${need} object ended: ${sent.outcome}`);
-    ids.push(createdIn(sent, need === 'pinned' ? '::probe::Pinned' : '::probe::Thing'));
+    if (sent.outcome !== 'done') throw new Error(`can't make a ${need} object: ${sent.outcome}`);
+    ids.push(findCreatedId(sent, need === 'pinned' ? '::probe::Pinned' : '::probe::Thing'));
   }
   return ids;
 }
 
 /** Returns the effect of a transaction on an object. */
-export function effectOn(id: string, { changed }: Sent): NonNullable<Case['effects']>[number] {
+export function findEffect(id: string, { changed }: Sent): NonNullable<Case['effects']>[number] {
   const change = changed.find(({ objectId }) => objectId === id);
   if (change === undefined) return 'untouched';
   if (change.outputState !== 'DoesNotExist') return 'changed';

@@ -1,4 +1,4 @@
-/** Opens the node on which the rules of transactions are tried: a given node, or a model of one. */
+/** Opens the node on which the rules of transactions are tried: the node at two URLs, or else a model. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,7 +25,8 @@ export async function openNode({
   readonly faucet: string | undefined;
 }): Promise<OpenNode> {
   if (url !== undefined && faucet !== undefined) return { urls: { url, faucet }, close: async () => {} };
-  if (url !== undefined || faucet !== undefined) throw new UsageError('give both, a node and its faucet');
+  if (url !== undefined || faucet !== undefined)
+    throw new UsageError('pass the URLs of both a node and its faucet, or neither');
   const folder = mkdtempSync(join(tmpdir(), 'rules-'));
   const options = { port: 0, faucetPort: 0, folder: pathToFileURL(`${folder}/`), env: {}, lagMs: 0 };
   const model = await startDevSui(options);

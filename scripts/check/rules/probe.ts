@@ -107,28 +107,30 @@ export const SOURCES = { probe: PROBE, base: BASE, base_2: BASE_2, mid: MID, top
 const COMPILED = new Map<string, Promise<readonly Uint8Array[]>>();
 
 /**
- * @param below sources of other packages, by the name that the source gives their address, with that address
+ * Compiles a package for a test of a node.
+ *
+ * @param packages sources and ids of other packages, by the names of their addresses in the source
  * @returns the package's own modules
  */
 export function compileProbe(
   source: string,
-  below: Readonly<Record<string, { readonly source: string; readonly id: string }>> = {},
+  packages: Readonly<Record<string, { readonly source: string; readonly id: string }>> = {},
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Promise<readonly Uint8Array[]> {
-  const key = JSON.stringify([source, below]);
-  const compiled = COMPILED.get(key) ?? compile(source, below, env);
+  const key = JSON.stringify([source, packages]);
+  const compiled = COMPILED.get(key) ?? compile(source, packages, env);
   COMPILED.set(key, compiled);
   return compiled;
 }
 
 async function compile(
   source: string,
-  below: Parameters<typeof compileProbe>[1] & object,
+  packages: Parameters<typeof compileProbe>[1] & object,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<readonly Uint8Array[]> {
   await initMovePackageBuilder();
-  const addresses = Object.entries(below).map(([name, { id }]) => `${name} = "${id}"`);
-  const dependencies = Object.entries(below).map(([name, dependency]) => [
+  const addresses = Object.entries(packages).map(([name, { id }]) => `${name} = "${id}"`);
+  const dependencies = Object.entries(packages).map(([name, dependency]) => [
     `sources/${name}.move`,
     dependency.source.replace('module own::', `module ${name}::`),
   ]);

@@ -7,7 +7,7 @@ export type Random = (below: number) => number;
 /** Kind of a value or a parameter. */
 export type Kind = 'Thing' | 'Frozen' | 'Pinned' | 'Box' | 'Potato' | 'Coin' | 'u64' | 'clock';
 /** Kind of a parameter. `Thing&` is a thing that is only read, and that may be frozen. */
-type Taken = Exclude<Kind, 'Frozen'> | 'Thing&';
+type ParameterKind = Exclude<Kind, 'Frozen'> | 'Thing&';
 
 /** An argument that both nodes understand; it names an object by its place in the pool. */
 type Source =
@@ -18,7 +18,7 @@ type Source =
 
 type Step =
   | { readonly call: string; readonly args: readonly Source[] }
-  /** Coins go to another address, since they would pay for gas otherwise. */
+  /** Coins go to another address, because they would otherwise pay for gas. */
   | { readonly transfer: readonly Source[]; readonly isAway: boolean }
   | { readonly split: Source; readonly amounts: readonly number[] }
   | { readonly merge: Source; readonly coins: readonly Source[] };
@@ -26,8 +26,8 @@ type Step =
 export type Plan = readonly Step[];
 
 interface Signature {
-  readonly takes: readonly Taken[];
-  /** Indices of the parameters that the function takes by value. Their arguments are gone afterwards. */
+  readonly takes: readonly ParameterKind[];
+  /** Indices of the parameters that the function takes by value. Their arguments can't be used afterwards. */
   readonly consumes?: readonly number[];
   readonly gives?: readonly Kind[];
 }
@@ -71,39 +71,41 @@ const NAMES = Object.keys(FUNCTIONS);
 interface Value {
   readonly source: Source;
   readonly kind: Kind;
-  isGone: boolean;
+  isConsumed: boolean;
 }
 
-/** @param pool kinds of the objects that exist */
+/** Makes a random plan. @param pool kinds of the objects that exist */
 export function randomPlan(random: Random, pool: readonly Kind[]): Plan {
   const steps: Step[] = [];
   const values: Value[] = [
-    ...pool.map((kind, object) => ({ source: { object }, kind, isGone: false })),
-    { source: { named: 'clock' }, kind: 'clock', isGone: false },
+    ...pool.map((kind, object) => ({ source: { object }, kind, isConsumed: false })),
+    { source: { named: 'clock' }, kind: 'clock', isConsumed: false },
   ];
   const results: Value[] = [];
-  const fitting = (taken: Taken) =>
+  const listFitting = (parameter: ParameterKind) =>
     values.filter(
-      ({ kind, isGone }) => !isGone && (taken === 'Thing&' ? /Thing|Frozen/.test(kind) : kind === taken),
+      ({ kind, isConsumed }) =>
+        !isConsumed && (parameter === 'Thing&' ? /Thing|Frozen/.test(kind) : kind === parameter),
     );
-  const choose = (taken: Taken): Source => {
-    if (taken === 'u64' && random(4) > 0) return { number: random(4) };
-    // In one of 30 choices, the argument is any value, even one that no longer exists.
-    const candidates = random(30) === 0 ? values : fitting(taken);
+  const choose = (parameter: ParameterKind): Source => {
+    if (parameter === 'u64' && random(4) > 0) return { number: random(4) };
+    // In one of 30 choices, the argument is any value, even one that was consumed.
+    const candidates = random(30) === 0 ? values : listFitting(parameter);
     return candidates[random(candidates.length)]?.source ?? { number: random(4) };
   };
   const chooseCall = () => {
-    const possible = NAMES.filter((name) =>
-      FUNCTIONS[name]?.takes.every((taken) => taken === 'u64' || fitting(taken).length > 0),
+    const callableNames = NAMES.filter((name) =>
+      FUNCTIONS[name]?.takes.every((parameter) => parameter === 'u64' || listFitting(parameter).length > 0),
     );
-    const names = random(40) === 0 ? NAMES : possible;
+    const names = random(40) === 0 ? NAMES : callableNames;
     return names[random(names.length)] ?? '';
   };
   const add = (step: Step, gives: readonly Kind[] = []) => {
     for (const [nested, kind] of gives.entries()) {
-      const at = steps.length;
-      const source = gives.length === 1 && random(2) === 0 ? { result: at } : { result: at, nested };
-      const value = { source, kind, isGone: false };
+      const command = steps.length;
+      const source =
+        gives.length === 1 && random(2) === 0 ? { result: command } : { result: command, nested };
+      const value = { source, kind, isConsumed: false };
       values.push(value);
       results.push(value);
     }
@@ -111,10 +113,10 @@ export function randomPlan(random: Random, pool: readonly Kind[]): Plan {
   };
   const consume = (source: Source | undefined) => {
     const value = values.find((candidate) => candidate.source === source);
-    if (value !== undefined) value.isGone = true;
+    if (value !== undefined) value.isConsumed = true;
   };
-  // The clock comes together with a value that is not shared yet. Some entry functions may not take the clock
-  // then.
+  // One plan in eight uses the clock together with a value that is not shared yet. Entry functions may then
+  // not take the clock.
   if (random(8) === 0) {
     add({ call: 'pinned', args: [{ number: 1 }] }, ['Pinned']);
     add({ call: 'join', args: [results[0]?.source ?? { number: 1 }, { named: 'clock' }] });
@@ -127,7 +129,7 @@ export function randomPlan(random: Random, pool: readonly Kind[]): Plan {
         { split: { named: 'gas' }, amounts },
         amounts.map((): Kind => 'Coin'),
       );
-    } else if (random(6) === 0 && fitting('Coin').length > 0) {
+    } else if (random(6) === 0 && listFitting('Coin').length > 0) {
       const coins = [choose('Coin')];
       add({ merge: random(2) === 0 ? { named: 'gas' } : choose('Coin'), coins });
       for (const coin of coins) consume(coin);
@@ -140,18 +142,18 @@ export function randomPlan(random: Random, pool: readonly Kind[]): Plan {
     }
   };
   for (let count = 1 + random(5); count > 0; count -= 1) addStep();
-  const dispose = ({ source, kind, isGone }: Value) => {
-    if (isGone || kind === 'u64' || random(30) === 0) return;
+  const dispose = ({ source, kind, isConsumed }: Value) => {
+    if (isConsumed || kind === 'u64' || random(30) === 0) return;
     if (kind === 'Pinned') add({ call: 'share_pinned', args: [source] });
     else if (kind === 'Potato') add({ call: 'eat', args: [source] });
     else add({ transfer: [source], isAway: kind === 'Coin' });
   };
-  // Mostly, no result is left unused.
-  results.forEach(dispose);
+  // Usually, each result is used.
+  for (const value of results) dispose(value);
   return steps;
 }
 
-/** @param ids of the pool's objects on the node */
+/** Adds a plan's commands to a transaction. @param ids of the pool's objects on the node */
 export function buildPlan(
   plan: Plan,
   tx: Transaction,
@@ -162,10 +164,10 @@ export function buildPlan(
     if ('object' in source) return tx.object(ids[source.object] ?? '');
     if ('number' in source) return tx.pure.u64(source.number);
     if ('named' in source) return source.named === 'gas' ? tx.gas : tx.object.clock();
-    const { result, nested } = source;
+    const { result: command, nested } = source;
     return nested === undefined
-      ? { $kind: 'Result', Result: result }
-      : { $kind: 'NestedResult', NestedResult: [result, nested] };
+      ? { $kind: 'Result', Result: command }
+      : { $kind: 'NestedResult', NestedResult: [command, nested] };
   };
   for (const step of plan) {
     if ('call' in step) call(tx, step.call, step.args.map(argument));

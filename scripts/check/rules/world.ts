@@ -9,7 +9,7 @@ import { packageDigest } from '../../../src/devnet/bytecode/package_digest.ts';
 import type { NodeUrls } from './node.ts';
 
 export interface Sent {
-  /** `done`, or the reason for a failure, in words that every node shares. */
+  /** `done`, or the reason for a failure, in the same words for every node. */
   readonly outcome: string;
   readonly digest: string;
   readonly changed: readonly SuiClientTypes.ChangedObject[];
@@ -19,7 +19,7 @@ export interface Sent {
 }
 
 /**
- * Gas budget in MIST, enough for every case. With a given budget, every node reports failures in a structure.
+ * Gas budget in MIST, enough for every case. With a set budget, every node reports a failure as a structure.
  */
 const BUDGET = 500_000_000;
 const FRAMEWORK = ['0x1', '0x2'].map((id) => normalizeSuiAddress(id));
@@ -39,7 +39,7 @@ export class World {
     return this.key.toSuiAddress();
   }
 
-  /** @param coins number of coins, each of the amount that the faucet gives */
+  /** Requests coins from the faucet, and waits until the node lists them. @param coins number of coins */
   async fund(coins = 1): Promise<void> {
     for (let count = 1; count <= coins; count += 1) {
       await requestSuiFromFaucetV2({ host: this.#urls.faucet, recipient: this.address });
@@ -95,8 +95,8 @@ export class World {
   /** Publishes a package. @returns its id */
   async publish(modules: readonly Uint8Array[], dependencies: readonly string[] = []): Promise<string> {
     const sent = await this.send(this.publication(modules, dependencies));
-    if (sent.outcome !== 'done') throw new Error(`publishing ended: ${sent.outcome}`);
-    return packageIn(sent);
+    if (sent.outcome !== 'done') throw new Error(`can't publish: ${sent.outcome}`);
+    return findPackageId(sent);
   }
 
   publication(modules: readonly Uint8Array[], dependencies: readonly string[] = []) {
@@ -109,7 +109,10 @@ export class World {
     };
   }
 
-  /** @param policy 0 compatible, 128 additive, 192 dependencies only */
+  /**
+   * Returns a function that adds the commands of an upgrade. @param policy 0 compatible, 128 additive, 192
+   * dependencies only
+   */
   upgrade(
     packageId: string,
     cap: string,
@@ -118,18 +121,18 @@ export class World {
     dependencies: readonly string[] = [],
   ) {
     return (tx: Transaction) => {
-      const all = [...FRAMEWORK, ...dependencies];
+      const allDependencies = [...FRAMEWORK, ...dependencies];
       const ticket = tx.moveCall({
         target: '0x2::package::authorize_upgrade',
         arguments: [
           tx.object(cap),
           tx.pure.u8(policy),
-          tx.pure.vector('u8', [...packageDigest(modules, all)]),
+          tx.pure.vector('u8', [...packageDigest(modules, allDependencies)]),
         ],
       });
       const receipt = tx.upgrade({
         modules: modules.map((module) => [...module]),
-        dependencies: all,
+        dependencies: allDependencies,
         package: packageId,
         ticket,
       });
@@ -138,14 +141,15 @@ export class World {
   }
 }
 
-export function packageIn({ changed }: Sent): string {
-  const written = changed.find(({ outputState }) => outputState === 'PackageWrite');
-  if (written === undefined) throw new Error('no package was written');
-  return written.objectId;
+/** Returns the id of the package that a transaction published or upgraded. */
+export function findPackageId({ changed }: Sent): string {
+  const packageChange = changed.find(({ outputState }) => outputState === 'PackageWrite');
+  if (packageChange === undefined) throw new Error('no package was written');
+  return packageChange.objectId;
 }
 
-/** Returns the id of an object that a transaction created, by the end of the object's type. */
-export function createdIn({ changed, types }: Sent, type: string): string {
+/** Returns the id of an object that a transaction created, by a part of the object's type. */
+export function findCreatedId({ changed, types }: Sent, type: string): string {
   const createdObject = changed.find(
     ({ objectId, idOperation }) => idOperation === 'Created' && types[objectId]?.includes(type) === true,
   );
@@ -166,11 +170,12 @@ interface Failure {
   };
 }
 
+/** Flag in the abort code of an error that encodes its source line. */
 const CLEVER = 1n << 63n;
 
 /**
- * Describes an error: as `Problem at command.argument`, as `abort module::function code`, by its name, or as
- * a node's refusal.
+ * Describes an error as `Problem at command.argument`, as `abort module::function code`, by its name, or as a
+ * node's refusal.
  */
 export function describeOutcome(error: unknown): string {
   const { message, executionError } = error as Failure;

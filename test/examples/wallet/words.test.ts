@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { formatSui, parseMist, short } from '../../../examples/wallet/words.ts';
+import { formatSui, parseMist, shortenId } from '../../../examples/wallet/words.ts';
 
 describe('an amount of SUI', () => {
   test.each([
@@ -53,6 +53,6 @@ test.each([
   [`0x${'1'.repeat(32)}${'e'.repeat(32)}`, '0x111111…eeeeee'],
   ['BARB6BXXXXXXXXXXXXXXXXXXXXXX9mnqbu', 'BARB6B…9mnqbu'],
   ['0x5', '0x5'],
-])('%s is shortened to %s', (id, text) => {
-  expect(short(id)).toBe(text);
+])('%s is shown by its ends', (id, text) => {
+  expect(shortenId(id)).toBe(text);
 });

@@ -15,7 +15,10 @@ test('the steps run the commands of the pages', () => {
   expect(scripts["make dev, with the README's request"]).toContain(
     `-d '{"payload":{"location":"San Francisco"}}' |`,
   );
-  expect(scripts).toMatchObject({ 'make test': 'make test', 'its test': expect.stringMatching(/ test$/) });
+  expect(scripts).toMatchObject({
+    'make test': 'make test',
+    'test the application': expect.stringMatching(/ test$/),
+  });
 });
 
 test.each(STEPS.map(({ name, script }) => [name, script]))(
@@ -36,8 +39,8 @@ test('only installations have the network, and only the installation of Debianâ€
     "make dev, with the README's request",
     'make test',
     'make play',
-    'its dev',
-    'its test',
+    'run the application',
+    'test the application',
   ]);
 });
 

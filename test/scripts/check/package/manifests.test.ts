@@ -42,5 +42,5 @@ test.each([
 
 test('a link is relative to its page', () => {
   writeFileSync(join(folder, 'client/README.md'), '[text](client/README.md) and [text](../README.md)');
-  expect(listDeadLinks(folder)).toEqual(['client/README.md links client/README.md']);
+  expect(listDeadLinks(folder)).toEqual(['client/README.md links to client/README.md']);
 });
