@@ -54,7 +54,7 @@ const HEADER =
 
 function signedValues(): string {
   const { public_key, intent, timestamp_ms, location, temperature, signature } = VECTORS.signed;
-  return `/// The answer that a production enclave signed.
+  return `// The parts of an answer that a production enclave signed.
 public fun public_key(): vector<u8> {
     x"${public_key}"
 }
@@ -86,7 +86,7 @@ function onceValues(): string {
   const { intent, timestamp_ms, nonce, recipient, points, bytes, keys } = VECTORS.once;
   const [first, second] = keys;
   return `
-/// An award that counts once, as two enclaves sign it.
+// The parts of an award that counts once, signed by two enclaves.
 public fun once_intent(): u8 {
     ${intent}
 }
@@ -136,7 +136,7 @@ function temperatureValues(): string {
   const { public_key, readings } = VECTORS.temperatures;
   const [first] = readings;
   return `
-/// A reading below 0 °C in tenths of a degree, as an enclave of another key signs it.
+// The parts of a reading below 0 °C in tenths of a degree, signed by an enclave with another key.
 public fun temperature_key(): vector<u8> {
     x"${public_key}"
 }
@@ -266,7 +266,7 @@ export function feedVectors(): string {
   });
   return `${HEADER}
 #[test_only]
-/// Quotes of SUI/USD with 6 decimals, signed with the intent 3 by the keys of the ed25519 seeds of 32 bytes 07, 08 and 09.
+/// Quotes of SUI/USD with 6 decimals, signed with the intent 3 by the ed25519 keys whose seeds are 32 bytes 07, 08 or 09.
 module feed::vectors;
 
 /// The time of the first quote.
@@ -284,7 +284,7 @@ ${publicKeys.join('\n')}
     abort
 }
 
-/// The signature of a value whose time is \`offset_ms\` milliseconds after the first quote.
+/// Returns the signature of a value that was signed this many milliseconds after the first quote.
 public fun signature(signer: u64, offset_ms: u64, value: u64): vector<u8> {
 ${signatures.join('\n')}
     abort

@@ -288,8 +288,8 @@ public fun new_registrar_cap<T>(
     RegistrarCap { id, config_id }
 }
 
-/// Revokes a registrar, in any account. The enclaves that it registered remain: each `EnclaveRegistered` names the
-/// capability that was used.
+/// Revokes a registrar, no matter which account holds it. The enclaves that it registered remain: each
+/// `EnclaveRegistered` names the capability that was used.
 public fun revoke_registrar_cap<T>(config: &mut EnclaveConfig<T>, cap: &EnclaveCap<T>, registrar_id: ID) {
     config.assert_governs(cap);
     assert!(config.is_registrar(registrar_id), ENotRegistrar);

@@ -201,7 +201,7 @@ fun an_update_with_a_register_of_the_wrong_length_is_refused() {
 }
 
 #[test, expected_failure(abort_code = pcrs::EDebugPcrs)]
-fun a_config_can_not_be_updated_to_debug_enclaves() {
+fun a_config_cannot_be_updated_to_debug_enclaves() {
     let (_scenario, cap, mut config) = begin();
     config.update_pcrs(&cap, ZERO, ZERO, ZERO);
     abort

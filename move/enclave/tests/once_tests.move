@@ -206,7 +206,7 @@ fun an_answer_whose_claim_may_be_removed_is_too_old_to_claim() {
 }
 
 #[test, expected_failure(abort_code = enclave::ETooOld)]
-fun a_removed_answer_can_not_be_claimed_again() {
+fun a_removed_answer_cannot_be_claimed_again() {
     let mut world = world(0);
     world.claim();
     world.wait(MAX_AGE_MS + 1);
@@ -331,7 +331,7 @@ fun a_maximum_age_of_0_accepts_an_answer_signed_just_now() {
 }
 
 #[test, expected_failure(abort_code = once::ENotClaimed)]
-fun an_answer_that_was_not_claimed_can_not_be_removed() {
+fun an_answer_that_was_not_claimed_cannot_be_removed() {
     world(MAX_AGE_MS + 1).remove();
     abort
 }
@@ -347,7 +347,7 @@ fun remove_expired_does_not_remove_a_claim_of_another_intent() {
 }
 
 #[test, expected_failure(abort_code = sui::table::ETableNotEmpty)]
-fun claims_that_are_kept_can_not_be_destroyed() {
+fun claims_that_are_kept_cannot_be_destroyed() {
     let mut world = world(0);
     world.claim();
     world.end();

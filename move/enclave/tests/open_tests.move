@@ -328,7 +328,7 @@ fun a_stranger_registers_the_enclave_as_its_operator_would_have() {
 }
 
 #[test, expected_failure(abort_code = enclave::EAlreadyRegistered)]
-fun the_operator_can_not_register_the_key_again() {
+fun the_operator_cannot_register_the_key_again() {
     let mut world = world();
     let _first = world.register(KEY);
     let _second = world.register(KEY);
@@ -336,7 +336,7 @@ fun the_operator_can_not_register_the_key_again() {
 }
 
 #[test, expected_failure(abort_code = enclave::EAlreadyRegistered)]
-fun the_admin_can_not_register_a_key_that_a_stranger_registered() {
+fun the_admin_cannot_register_a_key_that_a_stranger_registered() {
     let mut world = world();
     let _first = world.register(KEY);
     let World { config, cap, .. } = &mut world;
@@ -346,7 +346,7 @@ fun the_admin_can_not_register_a_key_that_a_stranger_registered() {
 }
 
 #[test, expected_failure(abort_code = enclave::ENotStale)]
-fun a_stranger_can_not_destroy_an_enclave_that_they_registered() {
+fun a_stranger_cannot_destroy_an_enclave_that_they_registered() {
     let mut world = world();
     let enclave = world.register(KEY);
     enclave.destroy_old_enclave(&world.config, &world.clock);
@@ -354,7 +354,7 @@ fun a_stranger_can_not_destroy_an_enclave_that_they_registered() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun a_strangers_capability_can_not_destroy_an_enclave() {
+fun a_strangers_capability_cannot_destroy_an_enclave() {
     let mut world = world();
     let enclave = world.register(KEY);
     let stranger_cap = enclave::new_cap_for_testing<T>(&mut world.ctx);

@@ -151,7 +151,7 @@ fun the_config_has_the_new_registers_and_keeps_the_old_ones() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun another_capability_can_not_begin_an_overlap() {
+fun another_capability_cannot_begin_an_overlap() {
     let mut world = world();
     let other_cap = enclave::new_cap_for_testing<T>(&mut world.ctx);
     let World { config, clock, .. } = &mut world;
@@ -359,7 +359,7 @@ fun end_overlap_aborts_without_an_overlap() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun another_capability_can_not_end_an_overlap() {
+fun another_capability_cannot_end_an_overlap() {
     let mut world = overlapping();
     let other_cap = enclave::new_cap_for_testing<T>(&mut world.ctx);
     let World { config, .. } = &mut world;

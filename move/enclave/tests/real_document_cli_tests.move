@@ -1,6 +1,6 @@
 // Generated from test/vectors by test/move/vectors.ts: `npx vitest run test/move -u` regenerates it.
-/// Registers the attestation document of a production enclave, as the chain would have at its time. Only the Sui CLI's
-/// VM can verify a document, so only `sui move test` runs this.
+/// Registers the attestation document of a production enclave, as the chain would have done at that time. Only the
+/// VM of the Sui CLI can verify a document, so only `sui move test` runs this.
 #[test_only]
 module enclave::real_document_cli_tests;
 

@@ -194,7 +194,7 @@ fun creation_revocation_and_destruction_are_announced() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun another_capability_can_not_create_a_registrar() {
+fun another_capability_cannot_create_a_registrar() {
     let mut world = world();
     let World { ctx, config, .. } = &mut world;
     let other_cap = enclave::new_cap_for_testing<T>(ctx);
@@ -221,7 +221,7 @@ fun a_registrar_of_a_retired_config_can_be_revoked_and_destroyed() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun another_capability_can_not_revoke_a_registrar() {
+fun another_capability_cannot_revoke_a_registrar() {
     let mut world = world();
     let World { ctx, config, registrar, .. } = &mut world;
     let other_cap = enclave::new_cap_for_testing<T>(ctx);
@@ -230,7 +230,7 @@ fun another_capability_can_not_revoke_a_registrar() {
 }
 
 #[test, expected_failure(abort_code = enclave::ENotRegistrar)]
-fun a_registrar_can_not_be_revoked_again() {
+fun a_registrar_cannot_be_revoked_again() {
     let mut world = world();
     world.revoke();
     world.revoke();
@@ -238,7 +238,7 @@ fun a_registrar_can_not_be_revoked_again() {
 }
 
 #[test, expected_failure(abort_code = enclave::EWrongConfig)]
-fun a_registrar_can_not_be_destroyed_with_another_config() {
+fun a_registrar_cannot_be_destroyed_with_another_config() {
     let World { mut ctx, cap, config: _config, registrar } = world();
     let mut other_config = cap.new_config_for_testing(&mut ctx);
     registrar.destroy_registrar_cap(&mut other_config);

@@ -247,7 +247,7 @@ fun a_rotation_replaces_the_source() {
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun another_capability_can_not_set_a_source() {
+fun another_capability_cannot_set_a_source() {
     let (_cap, mut config) = config();
     let other_cap = enclave::new_cap_for_testing<T>(&mut tx_context::new_from_hint(@0xB, 1, 0, 0, 0));
     config.update_image(&other_cap, PCR, PCR, PCR, source(b"2"));

@@ -4,7 +4,7 @@ module enclave::vectors;
 
 use std::string::String;
 
-/// The answer that a production enclave signed.
+// The parts of an answer that a production enclave signed.
 public fun public_key(): vector<u8> {
     x"e8e62201dbe293b703c759f653107acbc2c911fa1d2e66f2c747bec95971a2af"
 }
@@ -29,7 +29,7 @@ public fun signature(): vector<u8> {
     x"77b6d8be225440d00f3d6eb52e91076a8927cebfb520e58c19daf31ecf06b3798ec3d3ce9630a9eceee46d24f057794a60dd781657cb06d952269cfc5ae19500"
 }
 
-/// An award that counts once, as two enclaves sign it.
+// The parts of an award that counts once, signed by two enclaves.
 public fun once_intent(): u8 {
     3
 }

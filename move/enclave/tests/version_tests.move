@@ -109,7 +109,7 @@ fun a_config_of_an_older_version_migrates_and_announces_it() {
 }
 
 #[test, expected_failure(abort_code = enclave::ENotOlder)]
-fun a_config_can_not_migrate_twice() {
+fun a_config_cannot_migrate_twice() {
     let mut world = world(0);
     world.migrate();
     world.migrate();
@@ -117,13 +117,13 @@ fun a_config_can_not_migrate_twice() {
 }
 
 #[test, expected_failure(abort_code = enclave::ENotOlder)]
-fun a_config_of_a_newer_version_can_not_migrate() {
+fun a_config_of_a_newer_version_cannot_migrate() {
     world(2).migrate();
     abort
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidCap)]
-fun another_capability_can_not_migrate_a_config() {
+fun another_capability_cannot_migrate_a_config() {
     let mut world = world(0);
     let other_cap = enclave::new_cap_for_testing<T>(&mut world.ctx);
     let World { config, .. } = &mut world;

@@ -1,6 +1,6 @@
 // Generated from test/vectors by test/move/vectors.ts: `npx vitest run test/move -u` regenerates it.
 #[test_only]
-/// Quotes of SUI/USD with 6 decimals, signed with the intent 3 by the keys of the ed25519 seeds of 32 bytes 07, 08 and 09.
+/// Quotes of SUI/USD with 6 decimals, signed with the intent 3 by the ed25519 keys whose seeds are 32 bytes 07, 08 or 09.
 module feed::vectors;
 
 /// The time of the first quote.
@@ -20,7 +20,7 @@ public fun public_key(signer: u64): vector<u8> {
     abort
 }
 
-/// The signature of a value whose time is `offset_ms` milliseconds after the first quote.
+/// Returns the signature of a value that was signed this many milliseconds after the first quote.
 public fun signature(signer: u64, offset_ms: u64, value: u64): vector<u8> {
     if (signer == 0 && offset_ms == 0 && value == 1000000) return
         x"2fa5a5e3f1f7e7919b8927d6b4ceb46f900abe72b84be8b52bd4c3a1b2dc76c9e63250997c1d5eb1acd2c8d6b897450dfb885025a33a1fa39a1dc72e5c06940d";

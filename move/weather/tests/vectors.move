@@ -7,7 +7,7 @@ use enclave::enclave;
 use std::string::String;
 use std::unit_test::assert_eq;
 
-/// The answer that a production enclave signed.
+// The parts of an answer that a production enclave signed.
 public fun public_key(): vector<u8> {
     x"e8e62201dbe293b703c759f653107acbc2c911fa1d2e66f2c747bec95971a2af"
 }
@@ -32,7 +32,7 @@ public fun signature(): vector<u8> {
     x"77b6d8be225440d00f3d6eb52e91076a8927cebfb520e58c19daf31ecf06b3798ec3d3ce9630a9eceee46d24f057794a60dd781657cb06d952269cfc5ae19500"
 }
 
-/// An award that counts once, as two enclaves sign it.
+// The parts of an award that counts once, signed by two enclaves.
 public fun once_intent(): u8 {
     3
 }
@@ -73,7 +73,7 @@ public fun other_once_signature(): vector<u8> {
     x"4f19e02c3f188b799a9d622bc205d3f67a74cb07f8fe6dbe0e8012c5f63553e3b9731ce6b3017a2b7576a17625dc29c116014d4794262c5b89a82eb93e6beb03"
 }
 
-/// A reading below 0 °C in tenths of a degree, as an enclave of another key signs it.
+// The parts of a reading below 0 °C in tenths of a degree, signed by an enclave with another key.
 public fun temperature_key(): vector<u8> {
     x"ea4a6c63e29c520abef5507b132ec5f9954776aebebe7b92421eea691446d22c"
 }

@@ -233,7 +233,7 @@ describe.runIf(isPinnedHere)('the Node that installs', () => {
       const { ended, output } = makeWith(createNodeEnvironment(version), 'install');
       expect(await ended).toBe(2);
       expect(output()).toContain(
-        `with Node 20.19+, 22.12+ or 24+, and this is v${version} (${process.execPath})`,
+        `with Node 20.19+, 22.12+ or 24+, but this is v${version} (${process.execPath})`,
       );
       expect(log()).toEqual(['']);
     },
