@@ -38,7 +38,7 @@ interface Side {
   readonly ids: string[];
 }
 
-/** A text that describes an object, without its id. */
+/** An object's id, and a text that describes the object without the id. */
 interface ObjectDescription {
   readonly id: string;
   readonly text: string;

@@ -296,8 +296,8 @@ ${signatures.join('\n')}
 export function realDocumentTests(): string {
   const document = readFileSync(new URL('../vectors/nautilus-weather.hex', import.meta.url), 'utf8').trim();
   return `${HEADER}
-/// Registers the attestation document of a production enclave, as the chain would have at its time. Only the Sui CLI's
-/// VM can verify a document, so only \`sui move test\` runs this.
+/// Registers the attestation document of a production enclave, as the chain would have done at that time. Only the
+/// VM of the Sui CLI can verify a document, so only \`sui move test\` runs this.
 #[test_only]
 module enclave::real_document_cli_tests;
 

@@ -17,7 +17,7 @@ const STEP = 100;
 const STEPS = 20;
 const WARM_UP = 10_000;
 
-/** A function that requests a place which no earlier request named. */
+/** A function that sends a request for a new place. */
 type AskNew = () => Promise<unknown>;
 
 function createApplication(): AskNew {

@@ -86,7 +86,7 @@ export function cliSteps(work: string, tarball: () => string): Steps {
       return `${names.length} of at most ${MAX_PACKAGES}, ${size.stdout.split('\t')[0]} MB`;
     },
 
-    async 'each command has a help and refuses an unknown option; the program’s help marks the commands of the toolchain'() {
+    async 'each command has a help and refuses an unknown option; the help of the program marks the commands of the toolchain'() {
       const { stdout } = await run(program, ['--help'], { cwd: project });
       const lines = [...stdout.matchAll(/^([ *]) (\w+) {2,}\w/gm)];
       const names = lines.map(([, , name = '']) => name);

@@ -1,6 +1,6 @@
 /**
  * A fake of npm's registry on loopback: it takes what `npm publish` sends, and serves packuments and tarballs
- * of these packages. It redirects npm to another registry for all other packages, whose answers npm's cache
+ * of these packages. For all other packages, it redirects npm to another registry, whose answers npm's cache
  * may have.
  */
 import { createHash } from 'node:crypto';

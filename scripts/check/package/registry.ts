@@ -71,7 +71,7 @@ export function registrySteps(work: string, tarballs: ReadonlyMap<string, string
   }
 
   return {
-    async 'npm refuses to publish without a provenance, which it can’t make on this machine'() {
+    async 'npm refuses to publish without a provenance, which it is unable to make on this machine'() {
       registry = await start();
       const { stderr } = await npm(['publish', tarballs.get(CREATE) ?? '']).catch((error) => error);
       expectEqual(/EUSAGE|provenance/.test(stderr), true);

@@ -1,4 +1,4 @@
-/** Opens the node on which the rules of transactions are tried: the node at two URLs, or else a model. */
+/** Opens the node on which the rules of transactions are tried: the node that the URLs name, or a model. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
