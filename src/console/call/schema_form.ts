@@ -3,7 +3,6 @@
  * page trusts no part of this schema.
  */
 import type { JsonSchema } from 'sui-enclave/client';
-import { quantity } from 'sui-enclave/wording';
 
 export interface FormField {
   /** Names of the properties, from the outermost object inwards; empty for the whole body. */
@@ -54,10 +53,12 @@ function listFieldsWithin(schema: JsonSchema, path: readonly string[], isRequire
   return [{ ...field, kind: 'json' }];
 }
 
+const formatCharacters = (count: number) => (count === 1 ? '1 character' : `${count} characters`);
+
 /** Keywords of a schema with a limit, each with the text that explains it. */
 const LIMITS: readonly (readonly [keyword: string, format: (limit: number) => string])[] = [
-  ['minLength', (limit) => `at least ${quantity(limit, 'character')}`],
-  ['maxLength', (limit) => `at most ${quantity(limit, 'character')}`],
+  ['minLength', (limit) => `at least ${formatCharacters(limit)}`],
+  ['maxLength', (limit) => `at most ${formatCharacters(limit)}`],
   ['minimum', (limit) => `at least ${limit}`],
   ['maximum', (limit) => `at most ${limit}`],
 ];

