@@ -21,7 +21,7 @@ export function nameProblem(name: string): string | undefined {
   if (!NAME.test(name) || name.length > MAX_LENGTH || RESERVED.has(name)) {
     return `must begin with a letter and consist of at most ${MAX_LENGTH} lower case letters, digits and single underscores, and must not be a keyword of Move or a name that the files use`;
   }
-  // The application's own struct needs another name than the one-time witness.
+  // The application's own struct can't have the name of the one-time witness.
   if (pascalCase(name) === name.toUpperCase()) return 'must have two letters or more in a row';
   return undefined;
 }

@@ -1,5 +1,6 @@
 /**
- * Declares the failures of calls to the loopback node: the call itself fails, or its transaction's execution.
+ * Declares the failures of calls to the loopback node: either the call itself fails, or the execution of its
+ * transaction fails.
  */
 import { type GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 

@@ -186,7 +186,8 @@ function createClient(load: () => ReturnType<typeof createAxios>, site: Site): U
   const instance = Object.assign(
     call('request'),
     toMethods(METHODS, call),
-    // These methods work as in axios. axios itself merges their options twice, which takes a tenth of a call.
+    // These methods work as in axios. axios itself merges their options twice, which takes a tenth of the
+    // time of a call.
     toMethods(
       WITHOUT_DATA,
       (method) => (url: string, options?: object) => request({ ...options, method, url }),

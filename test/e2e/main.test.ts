@@ -211,7 +211,7 @@ test('a mistake of the application stops the start with a line that describes it
   expect(printed).toBe('sui-enclave: prices.example is not among the endpoints of app.yaml\n');
 });
 
-test("an error outside of any request does not end the server, which keeps its key, and its message isn't printed", async () => {
+test("an error outside of any request neither ends the server nor changes its key, and the error's message isn't printed", async () => {
   const start = fileURLToPath(new URL('../../src/server/start.ts', import.meta.url));
   const source = `
     import { start } from ${JSON.stringify(start)};
@@ -305,7 +305,7 @@ describe('the production entry', () => {
       onTestFinished(() => void child.kill('SIGKILL'));
       const messages: unknown[] = [];
       child.on('message', (message) => messages.push(message));
-      // These are the message that src/toolchain/dev/main.ts sends, and other forms that a server might read.
+      // The first message is that of src/toolchain/dev/fork_server.ts. A server might also read the others.
       for (const message of [{ seed }, { signingSeed: seed }, { seed: hex }, seed, hex]) child.send(message);
       let output = '';
       child.stdout?.on('data', (chunk) => {

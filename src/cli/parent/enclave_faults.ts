@@ -69,7 +69,7 @@ function findUnitFaults({ name, unit, end }: EnclaveState, running: readonly Run
     faults.push({ code: 'ENCLAVE_CHANGING', text, advice });
   } else if (end.active !== 'active') {
     const text = `systemctl stop ${unit.unit} may leave ${name} running: ${describeUnit(end)}`;
-    const advice = `systemctl start ${end.unit}, or ${PROGRAM} host_upgrade ${name} --eif <file> if an older version installed it: no enclave ends`;
+    const advice = `systemctl start ${end.unit}, or ${PROGRAM} host_upgrade ${name} --eif <file> if an older version installed it: neither ends an enclave`;
     faults.push({ code: 'END_UNIT_DOWN', text, advice });
   }
   return faults;
@@ -119,7 +119,7 @@ function findImageFaults(state: EnclaveState, enclave: RunningEnclave): HostFaul
 
 function findServerFaults(state: EnclaveState): HostFault[] {
   const { name, expose, listen, metricsPort, isForwarded, server } = state;
-  const reopen = `${formatCommand('restart', expose)}: it opens the port and passes the secrets; no enclave ends`;
+  const reopen = `${formatCommand('restart', expose)}: it opens the port, passes the secrets, and ends no enclave`;
   const faults: HostFault[] = [];
   if (expose.active === 'activating' && expose.sub !== 'auto-restart') {
     const text = `the unit for port and secrets of ${name} is at work: ${describeUnit(expose)}`;
@@ -144,7 +144,7 @@ function findServerFaults(state: EnclaveState): HostFault[] {
   if (!server.isReady) {
     const refusal = server.refused === undefined ? '' : `; the last set was refused: ${server.refused}`;
     const text = `${name} waits for its secrets: ${server.missing.join(', ')}${refusal}`;
-    const provisionAdvice = `${PROGRAM} provision, or its watcher, on the machine that has the secrets: no enclave ends`;
+    const provisionAdvice = `${PROGRAM} provision, or its watcher, on the machine that has the secrets: this ends no enclave`;
     faults.push({ code: 'SECRETS_MISSING', text, advice: state.passesSecrets ? reopen : provisionAdvice });
   }
   const [taskWarnings, clockWarnings] = [true, false].map((isOfTask) =>
@@ -158,7 +158,7 @@ function findServerFaults(state: EnclaveState): HostFault[] {
   if (taskWarnings) {
     const text = `${name} warns of its tasks: ${taskWarnings}`;
     const advice =
-      'journalctl -u sui-enclave-relay.service has the code of each failure, if the image has EVENTS; no enclave ends';
+      'journalctl -u sui-enclave-relay.service has the code of each failure, if the image has EVENTS; this ends no enclave';
     faults.push({ code: 'TASK_FAILS', text, advice });
   }
   return faults;

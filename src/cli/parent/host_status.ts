@@ -38,7 +38,8 @@ export interface HostStatus {
 export const main = command({
   name: 'host_status',
   purpose: `Prints the state of this host and its installed enclaves: the faults first, each with the command that mends it and
-with what this command ends; then units, images, port, relay, reports, secrets and clock. Changes nothing.`,
+the connections or enclaves that this command would end; then units, images, port, relay, reports, secrets and clock.
+Changes nothing.`,
   example: 'weather --network testnet',
   arguments: { name: { schema: enclaveName, optional: true } },
   options: {
@@ -85,7 +86,7 @@ export async function readHostStatus(
 ): Promise<HostStatus> {
   if (name !== undefined) requireInstalled(host, name);
   const { env } = host;
-  const [relay, path] = readUnits(env, RELAY_UNITS);
+  const [relay, pathUnit] = readUnits(env, RELAY_UNITS);
   const allNames = listInstalled(host);
   const names = name === undefined ? allNames : [name];
   const enclaves = readEnclaves(env);
@@ -100,7 +101,7 @@ export async function readHostStatus(
   };
   return {
     faults: [
-      ...(allNames.length === 0 ? [describeNothingInstalled()] : findRelayFaults(relay, path)),
+      ...(allNames.length === 0 ? [describeNothingInstalled()] : findRelayFaults(relay, pathUnit)),
       ...(Array.isArray(enclaves) ? [] : [enclaves]),
     ],
     relay,
@@ -124,20 +125,20 @@ function describeNothingInstalled(): HostFault {
   return {
     code: 'NOTHING_INSTALLED',
     text: 'no enclave is installed as a unit of this host',
-    advice: `${PROGRAM} doctor says whether an enclave can run, and ${PROGRAM} host_install installs it: no enclave ends`,
+    advice: `${PROGRAM} doctor says whether an enclave can run, and ${PROGRAM} host_install installs it. Neither ends a running enclave`,
   };
 }
 
-function findRelayFaults(relay: UnitState, path: UnitState): HostFault[] {
+function findRelayFaults(relay: UnitState, pathUnit: UnitState): HostFault[] {
   const faults: HostFault[] = [];
   if (relay.active !== 'active') {
     const text = `the relay is ${relay.active} (${relay.sub}), so no enclave can be reached`;
     const advice = `systemctl start ${relay.unit}: it opens the ports again; the enclaves continue, and keep their keys`;
     faults.push({ code: 'RELAY_DOWN', text, advice });
   }
-  if (path.active !== 'active') {
-    const text = `${path.unit} is ${path.active}, so the relay is not told of changed ports`;
-    const advice = `systemctl start ${path.unit}: no connection and no enclave ends`;
+  if (pathUnit.active !== 'active') {
+    const text = `${pathUnit.unit} is ${pathUnit.active}, so the relay is not told of changed ports`;
+    const advice = `systemctl start ${pathUnit.unit}: this ends no connection and no enclave`;
     faults.push({ code: 'RELAY_PATH_DOWN', text, advice });
   }
   return faults;
@@ -203,7 +204,8 @@ function describeImage({ running, installedImage }: EnclaveState): string {
 
 function describeClock({ server }: EnclaveState): string {
   const clock = server?.boot?.clock;
-  if (clock === undefined) return 'unknown';
+  if (clock === undefined || clock.source === 'unknown') return 'unknown';
+  if (clock.source === 'kernel') return 'not corrected by init';
   const difference = clock.difference_ms === undefined ? '' : `, ${clock.difference_ms} ms off`;
   return `corrected by ${clock.source}${difference}`;
 }

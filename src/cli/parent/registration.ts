@@ -71,7 +71,7 @@ export class Registrations {
     try {
       publicKey = await this.#attest(config, formatUrl(state.listen));
     } catch (error) {
-      const advice = `if the enclave runs another application than ${JSON.stringify(config.name)}, pass the application's name as --app. Otherwise the config must accept its image first: ${PROGRAM} update_pcrs or rollout. ${HARMLESS}`;
+      const advice = `if the enclave's application is not ${JSON.stringify(config.name)}, pass the application's name as --app. Otherwise the config must accept its image first: run ${PROGRAM} update_pcrs, which ends no enclave, or rollout, which ends the old enclaves`;
       return toFault('ATTESTATION_REFUSED', error, advice);
     }
     try {
@@ -123,7 +123,7 @@ export class Registrations {
   }
 }
 
-const HARMLESS = 'no enclave ends';
+const HARMLESS = 'this ends no enclave';
 
 /** Converts an error of a known cause into a fault. Throws any other error again. */
 function toFault(

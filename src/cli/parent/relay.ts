@@ -201,7 +201,7 @@ export async function ensureRelay(
 /**
  * Returns whether the file of an enclave is in effect, according to the relay's list.
  *
- * @throws ParentError: PROGRAM_FAILED, if the list can't be a file of the relay
+ * @throws ParentError: PROGRAM_FAILED, if the list is not a file that the relay could have written
  */
 export function isInEffect(env: Environment, name: string): boolean {
   const list = `\n${readRelayFile(join(relayOutput(env), NAME, 'in_effect')) ?? ''}`;

@@ -20,16 +20,19 @@ export function readRelayFileSize(path: string): number {
 }
 
 /**
- * Reads a file from an offset in bytes to its end. `offset` chooses the offset by the size of the file.
- * Returns undefined if there is no file.
+ * Reads a file from an offset in bytes to its end. `chooseOffset` chooses the offset by the size of the
+ * file. Returns undefined if there is no file.
  *
  * @throws ParentError: PROGRAM_FAILED, as `readRelayFileSize`
  */
-export function readRelayFile(path: string, offset: (size: number) => number = () => 0): string | undefined {
+export function readRelayFile(
+  path: string,
+  chooseOffset: (size: number) => number = () => 0,
+): string | undefined {
   return withRelayFile(path, (fd, size) => {
-    const at = offset(size);
-    const bytes = Buffer.alloc(Math.max(0, size - at));
-    return bytes.toString('utf8', 0, readSync(fd, bytes, 0, bytes.length, at));
+    const offset = chooseOffset(size);
+    const bytes = Buffer.alloc(Math.max(0, size - offset));
+    return bytes.toString('utf8', 0, readSync(fd, bytes, 0, bytes.length, offset));
   });
 }
 

@@ -20,7 +20,7 @@ export class Metrics extends RoundMetrics<Report> {
     const codes = Object.keys(ALERTS);
     super({
       prefix: 'sui_enclave_poster',
-      failedRounds: 'Rounds in which no node could be used.',
+      failedRounds: 'Failed rounds, after which the poster waits longer.',
       codes,
       FileError: PosterFileError,
     });

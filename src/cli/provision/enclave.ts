@@ -99,7 +99,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   SECRETS_PROVISIONER: 'its app.yaml names provisioners: sign with the key of one of them, by --key',
   SECRETS_SIGNATURE: 'the message was changed on its way, or reached another enclave: try again',
   SEALED_ALTERED: 'the message was changed on its way: try again',
-  SEALED_KEY_UNKNOWN: 'the message reached another start of the enclave than was attested: try again',
+  SEALED_KEY_UNKNOWN: 'the message reached another start of the enclave, not the attested one: try again',
   SECRETS_FINAL: 'it has its secrets already, and the first set is final',
 };
 

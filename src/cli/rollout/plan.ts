@@ -90,7 +90,7 @@ const PlanYaml = v.pipe(
     v.check((plan) => {
       const old = normalizeUrls(plan.old.enclaves);
       return !normalizeUrls(plan.new.enclaves).some((url) => old.includes(url));
-    }, 'has a URL of old: the old and the new enclaves run beside each other'),
+    }, 'has a URL that is also in old: the old and the new enclaves run beside each other, so give each its own URL'),
     ['new'],
   ),
 );
@@ -120,7 +120,7 @@ export interface Plan {
   readonly root: string | undefined;
   readonly old: Side;
   readonly new: Side;
-  /** The URL that callers use. By it, a rollout sees which enclaves callers reach. */
+  /** The URL that callers use. Through this URL, a rollout sees which enclaves callers reach. */
   readonly balancer: string | undefined;
   /** The repository of both images, which the config will name. */
   readonly sourceUrl: string | undefined;

@@ -64,7 +64,7 @@ export const SUI_COMMAND_CODES = {
     'The deployment file already has a shared object of a type that the call would create. Nothing was sent.',
   ],
   NOT_REGISTERED: [failed, 'The key that signed the answer is not registered. Nothing was sent.'],
-  OTHER_PLACE: [failed, 'The enclave signed a reading of another place than the requested one.'],
+  OTHER_PLACE: [failed, 'The enclave signed a reading of a place other than the requested one.'],
 } as const;
 
 export type SuiCommandCode = keyof typeof SUI_COMMAND_CODES;

@@ -17,7 +17,7 @@ const REFUSALS: Readonly<Partial<Record<ClientCode, Words>>> = {
   },
   CLIENT_INTENT: {
     title: 'Another type: the answer has another intent',
-    text: 'The enclave signed an answer of another type than the one that the schema names.',
+    text: 'The enclave signed an answer of a type other than the one that the schema names.',
   },
   CLIENT_UNREACHABLE: { title: 'No answer', text: 'The enclave did not answer.' },
   CLIENT_SEALED_ANSWER: {

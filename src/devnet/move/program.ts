@@ -1,4 +1,4 @@
-/** Declares the program of the machine: its functions, the search for functions, and the native functions. */
+/** Declares what the Move machine runs: linked functions, the search for a function, and native functions. */
 import type { FunctionCode, ModuleCode } from '../bytecode/module_code.ts';
 import type { MoveAbort } from '../failures.ts';
 import type { MoveType } from './types.ts';

@@ -182,7 +182,7 @@ export class ZkLoginWallet implements RegisteredWallet {
     this.#show([]);
   };
 
-  // Each value of a caller is read once: a getter could return another value than the one that was checked or
+  // Each value of a caller is read once: a getter could return a value other than the one that was checked or
   // shown.
 
   readonly #signTransaction: SuiSignTransactionMethod = async ({ transaction, account, chain, signal }) => {

@@ -1,4 +1,7 @@
-/** Sends sealed requests to a service in an enclave, with the same errors as for the other services. */
+/**
+ * Sends sealed requests to a service in an enclave. A refusal or a failed connection has the same error as
+ * with a service outside enclaves.
+ */
 import { EnclaveClient } from '../client/client.ts';
 import { EnclaveRefusedError, EnclaveUnreachableError } from '../client/errors.ts';
 import type { EnclaveClientOptions } from '../client/options.ts';

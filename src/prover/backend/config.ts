@@ -66,7 +66,7 @@ export const BACKEND_SETTINGS = {
     schema: v.string(),
     optional: true,
     meaning:
-      'path of the [engine](native/README.md). By default, it is `build/prover/prover` of this repository',
+      'path of the [engine](native/README.md). If it is not set, the backend runs `build/prover/prover` of this repository',
   },
   HOST: {
     schema: v.string(),

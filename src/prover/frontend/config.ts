@@ -98,7 +98,7 @@ export const FRONTEND_SETTINGS = {
     schema: integerBetween(1, 3600),
     optional: true,
     meaning:
-      'time limit in seconds of a request, at most `PROVER_TIMEOUT`. The default is 12, or ' +
+      'time limit in seconds of a request, at most `PROVER_TIMEOUT`. If it is not set, the limit is 12, or ' +
       '`PROVER_TIMEOUT` if that is less. A request that would wait longer is refused at once with ' +
       '`PROVER_BUSY`, before its token is read. An admitted request takes longer only if an engine or a ' +
       'witness generator fails, and at most `PROVER_TIMEOUT`. If the engine hangs during a proof, the ' +

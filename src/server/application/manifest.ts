@@ -115,15 +115,15 @@ export interface Manifest {
   readonly secrets: readonly string[];
   /**
    * ed25519 keys, in hexadecimal, of those who may send the secrets. If there is any key, each set of secrets
-   * must be sealed and signed by one of these keys, and `POST /secrets` accepts sets too.
+   * must be sealed to the enclave and signed with one of these keys, and `POST /secrets` accepts sets too.
    */
   readonly provisioners?: readonly string[];
   /**
-   * Allows a start with `REQUESTS=sealed`, which refuses the application's routes. Without it, such a start
-   * fails.
+   * Allows a start with `REQUESTS=sealed`, which refuses the application's routes. Without `plain`, such a
+   * start fails if the application has routes.
    */
   readonly plain?: true;
-  /** Events that the application may send with `EVENTS`, and the names of their fields, which are numbers. */
+  /** Events that the application may send with `EVENTS`: the names of their fields. Values are numbers. */
   readonly events?: Readonly<Record<string, readonly string[]>>;
   /** Folders whose files the image also contains, relative to the folder of app.yaml. */
   readonly files?: readonly string[];
@@ -147,7 +147,7 @@ export function parseManifest(yaml: string): Manifest {
  * Parses `app.json` of an image.
  *
  * @throws ConfigError that names the invalid property; also if the text is not what `formatManifest` writes,
- *   such as if a name occurs twice
+ *   for example because a name occurs twice
  */
 export function parseManifestJson(json: string): Manifest {
   if (Buffer.byteLength(json) > MAX_JSON_BYTES) {
@@ -210,12 +210,12 @@ function validateManifest(data: unknown, file: string): Manifest {
 }
 
 /** @param pem the certificates themselves, instead of a path, so that they are measured with app.yaml */
-function requireAuthorities(pem: string, where: string): string {
+function requireAuthorities(pem: string, property: string): string {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
   const isWhole = blocks.length > 0 && blocks.length === pem.split('-----BEGIN').length - 1;
   if (!isWhole || !blocks.every(isAuthority)) {
     throw new ConfigError(
-      `${where}: must be one or more CA certificates in PEM, as a block below "ca: |", and no other PEM`,
+      `${property}: must be one or more CA certificates in PEM, as a block below "ca: |", and no other PEM`,
     );
   }
   return pem;

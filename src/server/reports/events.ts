@@ -56,7 +56,7 @@ const FEW: ReadonlySet<string> = new Set([
 /** Maximum number of bytes that may wait for init. */
 const MAX_WAITING = 64 * 1024;
 
-/** The events that an application declares: the names of their fields, which are numbers. */
+/** The events that an application declares: the names of their fields. Values are numbers. */
 export type EventDeclarations = Readonly<Record<string, readonly string[]>>;
 
 /** Event of an application that was checked against its declaration. */

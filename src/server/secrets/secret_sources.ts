@@ -49,9 +49,11 @@ function startSealedSecrets(
   manifest: SecretSources['manifest'],
 ): Secrets {
   const { secrets: names, provisioners = [] } = manifest;
-  const plain = names.flatMap((name) => [name, `${name}_FILE`]).find((name) => env[name] !== undefined);
-  if (plain !== undefined) {
-    throw new ConfigError(`${plain} must not be set: SECRETS=sealed accepts no secret from the environment`);
+  const variable = names.flatMap((name) => [name, `${name}_FILE`]).find((name) => env[name] !== undefined);
+  if (variable !== undefined) {
+    throw new ConfigError(
+      `${variable} must not be set: SECRETS=sealed accepts no secret from the environment`,
+    );
   }
   if (names.length > 0 && secretsFd === undefined && provisioners.length === 0) {
     throw new ConfigError(

@@ -22,7 +22,10 @@ interface UnverifiedClaims {
   readonly tid: unknown;
 }
 
-/** A client whose tokens are accepted. Without a client id, it stands for every client of the issuer. */
+/**
+ * A client whose tokens are accepted. Without a client id, it matches every client of its issuer, with any
+ * presenter.
+ */
 export type AcceptedClient = Pick<Client, 'issuer' | 'presenters'> & Partial<Pick<Client, 'clientId'>>;
 
 export interface Verified<Accepted> {

@@ -68,7 +68,7 @@ export const AUDIT_CODES = {
   ],
   ENCLAVE_REGISTERS: [failed, 'An enclave attests other registers than the config names.'],
   ATTESTATION_INVALID: [failed, "An enclave's attestation document is not valid."],
-  KEY_DIFFERS: [failed, 'The server at a URL says that it signs with another key than the attested one.'],
+  KEY_DIFFERS: [failed, 'The server at a URL says that it signs with a key other than the attested one.'],
   KEY_NOT_REGISTERED: [failed, 'The attested key of an enclave is not registered under the config.'],
   ENCLAVE_STALE: [
     failed,

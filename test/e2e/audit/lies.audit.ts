@@ -159,7 +159,7 @@ describe('an audit reports', () => {
     expect(listFaultCodes(verdict)).toEqual(['REGISTERS_DIFFER']);
   });
 
-  test('a server that signs with another key than the attested one', async () => {
+  test('a server that signs with a key other than the attested one', async () => {
     const deployed = await deploy();
     const url = await world.serve(deployed);
     const proxy = createServer(async (request, response) => {

@@ -32,13 +32,13 @@ beforeEach(() => {
 });
 
 const event = (ms: number) => ({ event: 'listening', time_ms: 1, ms });
-const entry = (cursor: string, message: string) => ({
+const createEntry = (cursor: string, message: string) => ({
   __CURSOR: cursor,
   __REALTIME_TIMESTAMP: '1',
   _SYSTEMD_UNIT: 'sui-enclave-relay.service',
   MESSAGE: message,
 });
-const createEntry = (ms: number) => entry(`s=${ms}`, `weather ${JSON.stringify(event(ms))}`);
+const createEventEntry = (ms: number) => createEntry(`s=${ms}`, `weather ${JSON.stringify(event(ms))}`);
 
 /** Writes a fake of journalctl that records its arguments, prints these entries, and runs `end`. */
 function writeJournal(entries: readonly object[], end = 'exit 0'): void {
@@ -65,10 +65,10 @@ const createLines = (...all: number[]) => all.map((ms) => ({ enclave: 'weather',
 
 test('export_events writes the closed events, and continues after the last entry that it has seen', async () => {
   writeJournal([
-    createEntry(1),
-    entry('s=2', 'weather a text'),
-    entry('s=3', 'relay: a line'),
-    createEntry(4),
+    createEventEntry(1),
+    createEntry('s=2', 'weather a text'),
+    createEntry('s=3', 'relay: a line'),
+    createEventEntry(4),
   ]);
   const first = await run();
   expect([first.status, first.stderr]).toEqual([
@@ -77,7 +77,7 @@ test('export_events writes the closed events, and continues after the last entry
   ]);
   expect([readLines(), statSync(file).mode & 0o777]).toEqual([createLines(1, 4), 0o644]);
   expect(readFileSync(join(dir, 'arguments'), 'utf8')).not.toContain('cursor');
-  writeJournal([createEntry(5), entry('s=6', 'relay: a line')]);
+  writeJournal([createEventEntry(5), createEntry('s=6', 'relay: a line')]);
   expect((await run()).status).toBe(0);
   expect(readLines()).toEqual(createLines(1, 4, 5));
   expect(readFileSync(join(dir, 'arguments'), 'utf8')).toContain('--after-cursor=s=4\n');
@@ -87,7 +87,7 @@ test('export_events writes the closed events, and continues after the last entry
 });
 
 test('export_events follows the journal until SIGTERM, and has written each event by then', async () => {
-  writeJournal([createEntry(1), createEntry(2)], 'exec sleep 60');
+  writeJournal([createEventEntry(1), createEventEntry(2)], 'exec sleep 60');
   const script = fileURLToPath(new URL('../../../../src/cli/logs/export_events.ts', import.meta.url));
   const child = spawn(process.execPath, [script, file], { env: env(), stdio: 'ignore' });
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -99,25 +99,27 @@ test('export_events follows the journal until SIGTERM, and has written each even
 
 test('export_events begins a new file at 10 MB, and keeps the previous one', async () => {
   writeFileSync(file, `${'x'.repeat(9_999_990)}\n`);
-  writeJournal([createEntry(1)]);
+  writeJournal([createEventEntry(1)]);
   await run();
   expect(readFileSync(`${file}.1`, 'utf8')).toMatch(/x\n\{"enclave":"weather".*\}\n$/);
-  writeJournal([createEntry(2)]);
+  writeJournal([createEventEntry(2)]);
   await run();
   expect(readLines()).toEqual(createLines(2));
 });
 
 test('export_events skips garbage between two entries: bytes, huge lines, deep lists and half an entry at the end', async () => {
-  const [first, last] = [createEntry(1), createEntry(2)].map((journalEntry) => JSON.stringify(journalEntry));
+  const [first, last] = [createEventEntry(1), createEventEntry(2)].map((journalEntry) =>
+    JSON.stringify(journalEntry),
+  );
   const secret = 'sk_live_4242';
   const garbage = [
     Buffer.from([0, 0xff, 0xfe, 0xc3, 0x28]),
     `${secret}\u001b]0;title\u0007`,
     '['.repeat(1_000_000),
-    JSON.stringify(entry('s=9', `weather ${secret.repeat(500_000)}`)),
-    JSON.stringify({ ...createEntry(9), __CURSOR: `--vacuum-size=1\n${secret}` }),
-    JSON.stringify({ ...createEntry(9), __REALTIME_TIMESTAMP: secret }),
-    JSON.stringify(entry('s=9', `__proto__ ${JSON.stringify({ ...event(9), __proto__x: secret })}`)),
+    JSON.stringify(createEntry('s=9', `weather ${secret.repeat(500_000)}`)),
+    JSON.stringify({ ...createEventEntry(9), __CURSOR: `--vacuum-size=1\n${secret}` }),
+    JSON.stringify({ ...createEventEntry(9), __REALTIME_TIMESTAMP: secret }),
+    JSON.stringify(createEntry('s=9', `__proto__ ${JSON.stringify({ ...event(9), __proto__x: secret })}`)),
   ];
   const lines = [first ?? '', ...garbage, last ?? ''].flatMap((line) => [
     Buffer.from(line),
@@ -139,7 +141,7 @@ test('export_events replaces links in the place of the previous file and of the 
   symlinkSync(victim, `${file}.1`);
   symlinkSync(victim, `${file}.cursor`);
   writeFileSync(file, `${'x'.repeat(9_999_990)}\n`);
-  writeJournal([createEntry(8)]);
+  writeJournal([createEventEntry(8)]);
   expect((await run()).status).toBe(0);
   expect([readFileSync(victim, 'utf8'), readFileSync(`${file}.cursor`, 'utf8')]).toEqual(['s=7\n', 's=8\n']);
   expect(readFileSync(`${file}.1`, 'utf8')).toMatch(/x\n\{"enclave":"weather".*\}\n$/);
@@ -147,14 +149,14 @@ test('export_events replaces links in the place of the previous file and of the 
 
 test('export_events refuses a FIFO without a reader in the place of the file', async () => {
   execFileSync('mkfifo', [file]);
-  writeJournal([createEntry(1)]);
+  writeJournal([createEventEntry(1)]);
   const { status, stderr } = await run();
   expect([status, stderr]).toEqual([2, expect.stringMatching(/^EVENTS_FILE: /)]);
 });
 
 describe('export_events ends with an error', () => {
   test('if journalctl fails or is missing, and keeps what it has written', async () => {
-    writeJournal([createEntry(1)], 'exit 3');
+    writeJournal([createEventEntry(1)], 'exit 3');
     const failed = await run();
     expect([failed.status, failed.stderr]).toEqual([1, 'JOURNAL: journalctl ended with exit code 3\n']);
     expect([readLines(), readFileSync(`${file}.cursor`, 'utf8')]).toEqual([createLines(1), 's=1\n']);
@@ -185,7 +187,7 @@ describe('export_events ends with an error', () => {
   });
 
   test('if the file is a link, a folder or a device, and does not write to it', async () => {
-    writeJournal([createEntry(1)]);
+    writeJournal([createEventEntry(1)]);
     const victim = join(dir, 'victim');
     writeFileSync(victim, 'kept');
     symlinkSync(victim, file);
@@ -242,7 +244,7 @@ describe('the files of export_events for an instance', () => {
     ]);
   });
 
-  test.runIf(hasSystemd)('are a unit that systemd accepts', () => {
+  test.runIf(hasSystemd)('include a unit that systemd accepts', () => {
     expect(verifyUnits({ 'sui-enclave-events.service': UNIT })).toEqual([0, '']);
   });
 });

@@ -122,7 +122,7 @@ const FAULTS: Readonly<Record<string, readonly [harm: () => unknown, advice: Reg
   ],
   END_UNIT_DOWN: [
     () => parent.set('unit sui-enclave-end@weather.service', 'inactive dead success 0'),
-    /^systemctl start sui-enclave-end@weather\.service, or .*: no enclave ends$/,
+    /^systemctl start sui-enclave-end@weather\.service, or .*: neither ends an enclave$/,
   ],
   ENCLAVE_TWICE: [
     () =>
@@ -151,11 +151,11 @@ const FAULTS: Readonly<Record<string, readonly [harm: () => unknown, advice: Reg
   IMAGE_UNKNOWN: [() => setEnclave({ Measurements: { PCR0: 'ab'.repeat(48) } }), /^give it no secrets/],
   EXPOSE_FAILED: [
     () => parent.set(`unit ${EXPOSE}`, 'failed failed start-limit-hit 0'),
-    /Then systemctl reset-failed sui-enclave-expose@weather\.service && systemctl restart sui-enclave-expose@weather\.service: .* no enclave ends$/,
+    /Then systemctl reset-failed sui-enclave-expose@weather\.service && systemctl restart sui-enclave-expose@weather\.service: .* ends no enclave$/,
   ],
   PORT_CLOSED: [
     () => setConf('cid 17\n'),
-    /^systemctl restart sui-enclave-expose@weather\.service: .* no enclave ends$/,
+    /^systemctl restart sui-enclave-expose@weather\.service: .* ends no enclave$/,
   ],
   SERVER_SILENT: [() => (answers = {}), /^wait a minute .* its key is lost/],
   SECRETS_MISSING: [
@@ -171,7 +171,7 @@ const FAULTS: Readonly<Record<string, readonly [harm: () => unknown, advice: Reg
       const warnings = ['the task price has failed in 3 runs in a row', 'the task mark has not ended'];
       answers['/readyz'] = [200, { ready: true, warnings }];
     },
-    /^journalctl -u sui-enclave-relay\.service .*; no enclave ends$/,
+    /^journalctl -u sui-enclave-relay\.service .*; this ends no enclave$/,
   ],
 };
 
@@ -201,6 +201,14 @@ describe('host_status', () => {
       '  registration  not read: give --network',
       'relay: active (running) since 2026-11-27T19:05:51.000Z',
     ]);
+  });
+
+  test.each([
+    ['kernel', 'not corrected by init'],
+    ['unknown', 'unknown'],
+  ])('describes a clock whose source is %s as %s', async (source, description) => {
+    answers['/boot'] = [200, { clock: { source }, last_end: null }];
+    expect(formatStatus(await readHostStatus(host)).split('\n')).toContain(`  clock         ${description}`);
   });
 
   test.each(Object.entries(FAULTS))(
@@ -248,7 +256,7 @@ describe('host_status', () => {
     expect(fault).toEqual({
       code: 'SECRETS_MISSING',
       text: 'weather waits for its secrets: API_KEY; the last set was refused: \\u{1b}[31mno\\u{a}',
-      advice: expect.stringMatching(/^npx --offline sui-enclave provision, .* no enclave ends$/),
+      advice: expect.stringMatching(/^npx --offline sui-enclave provision, .* this ends no enclave$/),
     });
   });
 

@@ -50,7 +50,7 @@ describe('the registration of an enclave', () => {
     const { url } = await startServer({ nsm: fixture.nsm });
     expect(await read(url)).toMatchObject({
       code: 'UNREGISTERED',
-      advice: expect.stringMatching(/register_enclave <its URL> --network localnet.* no enclave ends$/),
+      advice: expect.stringMatching(/register_enclave <its URL> --network localnet.* this ends no enclave$/),
     });
     const enclave = await fixture.register(configId, capId, url);
     expect(await read(url)).toEqual({

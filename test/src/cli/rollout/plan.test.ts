@@ -77,7 +77,7 @@ describe('a plan is refused:', () => {
       'new.enclaves must have at most 16 URLs',
       { new: { ...PLAN.new, enclaves: Array.from({ length: 17 }, (_, n) => `http://e${n}.example`) } },
     ],
-    ['new has a URL of old', { new: { ...PLAN.new, enclaves: ['https://one.example/'] } }],
+    ['new has a URL that is also in old', { new: { ...PLAN.new, enclaves: ['https://one.example/'] } }],
     ['new.enclaves.0 must be the URL of an enclave', { new: { ...PLAN.new, enclaves: ['one.example'] } }],
     ['balancer must be the URL of an enclave', { balancer: 'all.example' }],
     ['source_url must be 1 to 200 printable', { source_url: 'ü' }],

@@ -121,9 +121,9 @@ describe('a preview', () => {
   test('prevents a signature if it throws, or if the simulation fails', async () => {
     const budgets: bigint[] = [];
     const submit = (preview: Submission['preview']) => {
-      const sender = createChain();
-      sender.beforeSigning = (budget) => void budgets.push(budget);
-      return sender.submit(buildTransaction(), { ...submission, ...(preview && { preview }) });
+      const chain = createChain();
+      chain.beforeSigning = (budget) => void budgets.push(budget);
+      return chain.submit(buildTransaction(), { ...submission, ...(preview && { preview }) });
     };
     const refuse = () => {
       throw new RangeError('refused');
@@ -143,7 +143,7 @@ describe('a preview', () => {
 
 describe('an expiry that the node sets', () => {
   const { VALID_DURING } = GrpcTypes.TransactionExpiration_TransactionExpirationKind;
-  const unsigned = async (tx: Transaction) => {
+  const submitUnsigned = async (tx: Transaction) => {
     const { executor, url } = fixture.node;
     executor.expiration = GrpcTypes.TransactionExpiration.create({
       kind: VALID_DURING,
@@ -157,7 +157,7 @@ describe('an expiry that the node sets', () => {
     const { expiration } = bcs.TransactionData.parse(fromBase64(text)).V1;
     return { fields, expiration: expiration.$kind, notes: unsignedChain.notes.join() };
   };
-  /** Has the node pay the gas from the address's balance, as it does if an address has no coins. */
+  /** Makes the node charge the gas to the address's balance, as a node does if an address has no coins. */
   const payFromBalance = () => {
     const { simulate } = fixture.node.executor;
     fixture.node.executor.simulate = async (...args) => {
@@ -168,13 +168,13 @@ describe('an expiry that the node sets', () => {
   };
 
   test('is removed from unsigned bytes, since the gas coin is an owned object', async () => {
-    const { fields, expiration, notes } = await unsigned(new Transaction());
+    const { fields, expiration, notes } = await submitUnsigned(new Transaction());
     expect(expiration).toBe('None');
     expect(fields).not.toHaveProperty('expires');
     expect(notes).toContain('at the end of epoch 101. The command removed this limit');
   });
 
-  test('may be any number of milliseconds', async () => {
+  test('is described for any time in milliseconds, even beyond the range of a Date', async () => {
     const outcome = await createChain({ unsigned: true }).submit(new Transaction(), submission);
     const { V1 } = bcs.TransactionData.parse(fromBase64(outcome.text ?? ''));
     const expiryAt = (maxTimestamp: bigint) => {
@@ -195,12 +195,12 @@ describe('an expiry that the node sets', () => {
 
   test('is removed if the address balance pays, and the capability is an owned object', async () => {
     payFromBalance();
-    expect(await unsigned(buildTransaction())).toMatchObject({ expiration: 'None' });
+    expect(await submitUnsigned(buildTransaction())).toMatchObject({ expiration: 'None' });
   });
 
   test('stays, and is printed, if no owned object prevents a replay', async () => {
     payFromBalance();
-    const { fields, expiration, notes } = await unsigned(new Transaction());
+    const { fields, expiration, notes } = await submitUnsigned(new Transaction());
     expect(expiration).toBe('ValidDuring');
     expect(fields).toMatchObject({ expires: 'at the end of epoch 101' });
     expect(notes).toContain('expires at the end of epoch 101');
@@ -211,7 +211,7 @@ describe('an expiry that the node sets', () => {
     const cap = fixture.node.ledger.objects.get(capId);
     fixture.node.lie = (object) =>
       object.id === capId && cap ? { ...object, owner: { kind: 'immutable' } } : object;
-    expect(await unsigned(buildTransaction())).toMatchObject({ expiration: 'ValidDuring' });
+    expect(await submitUnsigned(buildTransaction())).toMatchObject({ expiration: 'ValidDuring' });
   });
 
   test('stays if the node refuses the transaction without it', async () => {
@@ -223,11 +223,11 @@ describe('an expiry that the node sets', () => {
       if (isNone) throw new Refusal('INVALID_ARGUMENT', 'Gas payment is missing');
       return await simulate(...args);
     };
-    expect(await unsigned(buildTransaction())).toMatchObject({ expiration: 'ValidDuring' });
+    expect(await submitUnsigned(buildTransaction())).toMatchObject({ expiration: 'ValidDuring' });
   });
 
   test('is shown by a dry run', async () => {
-    await unsigned(new Transaction());
+    await submitUnsigned(new Transaction());
     expect(await createChain({ 'dry-run': true }).submit(buildTransaction(), submission)).toMatchObject({
       fields: { expires: 'at the end of epoch 101' },
     });
@@ -357,10 +357,10 @@ describe('a node of Sui 1.63', () => {
     fixture.node.executor.isOld = true;
   });
 
-  test('describes an abort in a text: the error is the same as with --gas-budget, where the node sends a structure', async () => {
+  test('describes an abort only as text: the error equals that of a call with --gas-budget, which the node answers with a structure', async () => {
     const configId = await fixture.config(capId);
     const otherCapId = fixture.publish();
-    const failing = async (values: CommonOptions) => {
+    const submitFailing = async (values: CommonOptions) => {
       const tx = new Transaction();
       updatePcrs(tx, {
         enclavePackage: PACKAGE,
@@ -373,16 +373,16 @@ describe('a node of Sui 1.63', () => {
         .submit(tx, submission)
         .catch((thrown: Error) => thrown);
     };
-    const error = await failing({});
+    const error = await submitFailing({});
     expect(error).toMatchObject({
       code: 'SUI_MOVE_ABORT',
       abort: 'enclave::EInvalidCap',
       location: `${PACKAGE}::enclave::assert_cap`,
     });
-    expect(error).toEqual(await failing({ 'gas-budget': 5_000_000n }));
+    expect(error).toEqual(await submitFailing({ 'gas-budget': 5_000_000n }));
   });
 
-  test('describes a lack of SUI in a text', async () => {
+  test('describes a lack of SUI only as text', async () => {
     const poor = new Ed25519Keypair();
     capId = fixture.publish(poor.toSuiAddress());
     await expect(createChain({}, poor).submit(buildTransaction(), submission)).rejects.toMatchObject({

@@ -301,7 +301,7 @@ describe('rotate', () => {
     expect(countSent()).toBe(before + 2);
   });
 
-  test('is not sent for an enclave with another image than the one in the file', async () => {
+  test('is not sent for an enclave whose image is not the one in the file', async () => {
     const { url } = await startServer({ nsm: fixture.nsm });
     const before = countSent();
     const refused = await fixture.run(

@@ -1,6 +1,7 @@
 /**
- * Finds the wires that the inputs determine, by a static check. A prover could choose any other wire. The
- * check works by propagation, so it may find too few determined wires, but never too many:
+ * Finds the wires that the inputs do not determine, by a static check. A prover could choose the values of
+ * these wires. The check works by propagation, so it may report a determined wire, but it never misses an
+ * undetermined one:
  *
  * - If A and B of a constraint are determined, the constraint determines the last undetermined wire in C.
  * - It also determines several wires in C if all of them are bits, and no two subsets of their coefficients

@@ -53,65 +53,62 @@ describe('the clock', () => {
   test.each([
     ['ptp0', "the clock differed from the hypervisor's by -5001 ms"],
     ['nsm', "the clock differed from the NSM's by -5001 ms"],
-  ])(
-    'that was wrong by over 5 s (%s) causes a warning of /readyz, until it is right',
-    async (source, warning) => {
-      writeFileSync(path, `{"source":"${source}","difference_ms":-5001}\n`);
-      const { url } = await startServer({ nsm: new EmulatedNsm(), env: { CLOCK_STATE: path } });
-      const ready = async () => (await fetch(`${url}/readyz`)).json();
-      expect(await ready()).toEqual({ ready: true, warnings: [warning] });
-      writeFileSync(path, `{"source":"${source}","difference_ms":3}\n`);
-      expect(await ready()).toEqual({ ready: true });
-      expect(await (await fetch(`${url}/boot`)).json()).toMatchObject({
-        clock: { source, difference_ms: 3 },
-      });
-    },
-  );
+  ])('causes a warning of /readyz while its last correction exceeds 5 s (%s)', async (source, warning) => {
+    writeFileSync(path, `{"source":"${source}","difference_ms":-5001}\n`);
+    const { url } = await startServer({ nsm: new EmulatedNsm(), env: { CLOCK_STATE: path } });
+    const ready = async () => (await fetch(`${url}/readyz`)).json();
+    expect(await ready()).toEqual({ ready: true, warnings: [warning] });
+    writeFileSync(path, `{"source":"${source}","difference_ms":3}\n`);
+    expect(await ready()).toEqual({ ready: true });
+    expect(await (await fetch(`${url}/boot`)).json()).toMatchObject({
+      clock: { source, difference_ms: 3 },
+    });
+  });
 });
 
 describe('the NSM confirms the clock', () => {
-  const at = 1_795_000_000_000;
-  const clocks = () => {
+  const timeMs = 1_795_000_000_000;
+  const createClock = () => {
     let now = 0;
     return { clock: new Clock(undefined, () => now), pass: (ms: number) => (now += ms) };
   };
 
   test.each([
-    [at - 5000, at, at],
-    [at + 5000, at, at],
+    [timeMs - 5000, timeMs, timeMs],
+    [timeMs + 5000, timeMs, timeMs],
     // The NSM made the document at some time between the request and the answer.
-    [at + 2000, at, at + 4000],
-    [at + 9000, at, at + 4000],
+    [timeMs + 2000, timeMs, timeMs + 4000],
+    [timeMs + 9000, timeMs, timeMs + 4000],
   ])(
     'by a document with the time %i, requested at %i and answered at %i',
-    (document, requestedAt, answered) => {
-      const { clock } = clocks();
-      clock.compare(document, requestedAt, answered);
+    (documentMs, requestedAt, answeredAt) => {
+      const { clock } = createClock();
+      clock.compare(documentMs, requestedAt, answeredAt);
       expect(clock.warnings()).toEqual([]);
       expect(() => clock.requireConfirmed()).not.toThrow();
     },
   );
 
   test.each([
-    [at - 5001, at, at, 5001],
-    [at + 5001, at, at, -5001],
-    [at + 9001, at, at + 4000, -5001],
+    [timeMs - 5001, timeMs, timeMs, 5001],
+    [timeMs + 5001, timeMs, timeMs, -5001],
+    [timeMs + 9001, timeMs, timeMs + 4000, -5001],
   ])(
     'but not by a document with the time %i, requested at %i and answered at %i',
-    (document, requestedAt, answered, by) => {
-      const { clock } = clocks();
-      clock.compare(at, at, at);
-      clock.compare(document, requestedAt, answered);
-      expect(clock.warnings()).toEqual([`the clock differs from the NSM's by ${by} ms`]);
+    (documentMs, requestedAt, answeredAt, differenceMs) => {
+      const { clock } = createClock();
+      clock.compare(timeMs, timeMs, timeMs);
+      clock.compare(documentMs, requestedAt, answeredAt);
+      expect(clock.warnings()).toEqual([`the clock differs from the NSM's by ${differenceMs} ms`]);
       expect(() => clock.requireConfirmed()).toThrow(expect.objectContaining({ code: 'CLOCK_UNCONFIRMED' }));
-      clock.compare(at, at, at);
+      clock.compare(timeMs, timeMs, timeMs);
       expect(clock.warnings()).toEqual([]);
     },
   );
 
   test('for 10 minutes after each document', () => {
-    const { clock, pass } = clocks();
-    clock.compare(at, at, at);
+    const { clock, pass } = createClock();
+    clock.compare(timeMs, timeMs, timeMs);
     pass(599_999);
     expect(clock.warnings()).toEqual([]);
     pass(1);

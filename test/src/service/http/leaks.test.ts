@@ -19,7 +19,10 @@ const AT_ONCE = 25;
 interface LeakTest {
   readonly port: number;
   readonly requests: IncomingMessage[];
-  /** Counts what the server keeps: entries, bytes of bodies, requests without an answer, connections. */
+  /**
+   * Counts what the server keeps: requests in flight, bytes of incomplete bodies, requests that wait for an
+   * answer, and connections.
+   */
   held(): number[];
 }
 
@@ -127,19 +130,19 @@ test('connections that are cut at any byte, in any of three ways, leave nothing 
   const { port, held } = await start();
   const cut = fc.record({
     pieces: fc.array(fc.constantFrom(...Object.values(PIECES)), { minLength: 1, maxLength: 12 }),
-    keep: fc.double({ min: 0, max: 1, noNaN: true }),
+    sentShare: fc.double({ min: 0, max: 1, noNaN: true }),
     waitMs: fc.constantFrom(0, 0, 5, 30),
-    end: fc.constantFrom('destroy', 'resetAndDestroy', 'end' as const),
+    closeMethod: fc.constantFrom('destroy', 'resetAndDestroy', 'end' as const),
   });
   await fc.assert(
     fc.asyncProperty(fc.array(cut, { minLength: AT_ONCE, maxLength: AT_ONCE }), async (all) => {
       await Promise.all(
-        all.map(async ({ pieces, keep, waitMs, end }) => {
+        all.map(async ({ pieces, sentShare, waitMs, closeMethod }) => {
           const bytes = pieces.join('');
-          const socket = await send(port, bytes.slice(0, Math.ceil(keep * bytes.length)));
+          const socket = await send(port, bytes.slice(0, Math.ceil(sentShare * bytes.length)));
           if (waitMs > 0) await sleep(waitMs);
-          socket[end]();
-          if (end === 'end') await sleep(5);
+          socket[closeMethod]();
+          if (closeMethod === 'end') await sleep(5);
           socket.destroy();
         }),
       );
@@ -164,12 +167,13 @@ test('bodies that nobody reads are not kept, even behind a slow request', async 
   expect(requests.map(({ readableLength }) => readableLength)).toEqual([0, 0, 0, 0]);
 });
 
-test('2,400 requests in one write create at most nine objects', async () => {
+test('2,400 requests in one write create at most nine request objects', async () => {
   const isFull = vi.spyOn(Connections.prototype, 'isFull');
   onTestFinished(() => isFull.mockRestore());
   const { port } = await start();
   const socket = await send(port, ask('/20').repeat(2400));
   await new Promise((resolve) => socket.on('close', resolve));
-  // The function is called once for each object, and once to find out whether the last request is an upgrade.
+  // The function is called once for each request object, and once to find out whether the last request is an
+  // upgrade.
   expect(isFull.mock.calls.length).toBeLessThanOrEqual(10);
 });

@@ -31,13 +31,13 @@ test('verify returns the client, the claims and the canonical key', async () => 
   expect(key).toEqual({ kty: 'RSA', n: issuer.keys[0]?.n, e: 'AQAB' });
 });
 
-test('verify returns always the same spelling of an issuer that has two', async () => {
+test('verify always returns the same spelling of an issuer that has two spellings', async () => {
   const { issuer, verifier } = await setUp();
   const verified = await verifier.verify(await issuer.token({ iss: 'accounts.google.com' }));
   expect([verified.issuer, verified.payload.iss]).toEqual([GOOGLE, 'accounts.google.com']);
 });
 
-test('a client without an id stands for every client of its issuer, and for any presenter', async () => {
+test('an accepted client without an id matches every client of its issuer, with any presenter', async () => {
   const { issuer, verifier } = await setUp({});
   await verifier.verify(await issuer.token({ aud: 'anyone', azp: 'anybody' }));
   await expect(verifier.verify(await issuer.token({ iss: 'https://id.example' }))).rejects.toMatchObject({

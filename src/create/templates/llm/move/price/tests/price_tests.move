@@ -11,7 +11,7 @@ use sui::clock;
 
 const MINUTE_MS: u64 = 60 * 1000;
 
-/// Returns the record that a contract creates of the answer at `now_ms`, if the enclave that signed it is registered.
+/// Returns the record that a contract creates from the answer at `now_ms`, if the enclave that signed it is registered.
 fun record_at(finish_reason: String, now_ms: u64): Record {
     let ctx = &mut tx_context::dummy();
     let cap = enclave::new_cap_for_testing<PRICE>(ctx);
