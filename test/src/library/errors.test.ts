@@ -62,7 +62,7 @@ describe('a number in a message', () => {
     /^[A-Z][A-Z0-9_]*$/,
     /^[A-Z_]+ [*/] \w+$/,
     /^Math\.max/,
-    /^alternatives\(sizes\)/,
+    /^formatAlternatives\(sizes\)/,
     /^length > size/,
     /^(shares|least|connections|size|sizes|length|limit|maxSize|\w+\.maxSize|maxQuoted - 2|this\.#limitBytes|count)$/,
     /^(header|headerBase64|extended|text|encoded|bytes|b)\.length$/,

@@ -44,7 +44,7 @@ func readWitness(file io.ReaderAt, size int64, dst []Scalar) error {
 		return err
 	}
 	if n := binary.LittleEndian.Uint32(head[36:]); int64(n) != int64(len(dst)) {
-		return fmt.Errorf("the file has %d values, but the key has %d wires: they belong to different circuits", n, len(dst))
+		return fmt.Errorf("the number of values in the file is %d, but the number of wires of the key is %d: they belong to different circuits", n, len(dst))
 	}
 	values, err := c.sized(wtnsValues, int64(len(dst))*fr.Bytes, "values")
 	if err != nil {

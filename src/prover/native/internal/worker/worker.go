@@ -183,12 +183,12 @@ func (w *Worker) serve(r *request) error {
 	switch r.kind {
 	case TypeStatus:
 		if r.size != 0 {
-			return failure.New(failure.BadRequest, "a status request must have no body, but this body has %d bytes", r.size)
+			return failure.New(failure.BadRequest, "a status request must have no body, but this request has a body of size %d", r.size)
 		}
 		return w.answer(r, w.Status())
 	case TypeCancel:
 		if r.size != 0 {
-			return failure.New(failure.BadRequest, "a cancel request must have no body, but this body has %d bytes", r.size)
+			return failure.New(failure.BadRequest, "a cancel request must have no body, but this request has a body of size %d", r.size)
 		}
 		w.cancel(r.id)
 		return nil
