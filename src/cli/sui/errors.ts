@@ -14,7 +14,7 @@ export const SUI_COMMAND_CODES = {
   SIGNER: [notTried, "A key is missing or can't be read."],
   DEPLOYMENT: [
     notTried,
-    "The deployment file (deployments/<network>.json) can't be used or lacks an id, or the node is of another chain or lags behind the file. Nothing was sent.",
+    "The deployment file (deployments/<network>.json) can't be used or lacks an id, or the node serves another chain or lags behind the file. Nothing was sent.",
   ],
   DEVELOPMENT_TRUST: [
     notTried,

@@ -48,8 +48,9 @@ async function findExisting(
 }
 
 /**
- * Returns the id of the dependency that has `enclave::enclave`; undefined if none has it. This id differs
- * from the one in the type of a capability, which is the id of the version that introduced the type.
+ * Returns the id of the dependency that has `enclave::enclave`; undefined if none has it. After an upgrade of
+ * that package, this id can differ from the one in the type of a capability, which is the id of the version
+ * that introduced the type.
  */
 export async function findLinkedEnclave(
   chain: Chain,
@@ -103,7 +104,7 @@ async function recordPackage(
   });
 }
 
-/** Sorts the objects that a publication created by their kinds. */
+/** Sorts a publication's created objects by kind: capabilities, and the objects that `init` made. */
 export function sortCreatedObjects(created: Executed['created']) {
   const enclaveCaps = capabilitiesIn(created);
   return {

@@ -39,11 +39,11 @@ function datatypeChanges(name: string, old: Datatype, next: Datatype | undefined
 
 function functionChanges(name: string, old: PublicFunction, next: PublicFunction | undefined): string[] {
   if (next === undefined) return [`the public function ${name} is gone, or not public`];
-  const isBroader =
+  const isAsBroad =
     next.constraints.length === old.constraints.length &&
     next.constraints.every((required, index) => (required & ~(old.constraints[index] ?? 0)) === 0);
   return [
-    ...(isBroader
+    ...(isAsBroad
       ? []
       : [`the function ${name} requires more of its type parameters, or has another number of them`]),
     ...(next.parameters === old.parameters

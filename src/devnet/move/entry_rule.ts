@@ -16,7 +16,8 @@ interface Clique {
    * taken a shared object.
    */
   heat: number;
-  merged: Clique | undefined;
+  /** The clique that contains the values of this one since a command used them together with other values. */
+  mergedInto: Clique | undefined;
 }
 
 interface Member {
@@ -38,7 +39,7 @@ export function checkEntryRule(
     ),
   );
   const findMember = (place: string): Member => {
-    const member = members.get(place) ?? { clique: { heat: 0, merged: undefined }, isHot: false };
+    const member = members.get(place) ?? { clique: { heat: 0, mergedInto: undefined }, isHot: false };
     members.set(place, member);
     return member;
   };
@@ -76,15 +77,15 @@ function isHotPotato(code: ChainCode, type: MoveType): boolean {
 }
 
 function findRoot(clique: Clique): Clique {
-  return clique.merged === undefined ? clique : findRoot(clique.merged);
+  return clique.mergedInto === undefined ? clique : findRoot(clique.mergedInto);
 }
 
 function merge(cliques: readonly Clique[]): Clique {
   const roots = new Set(cliques.map(findRoot));
-  const merged: Clique = { heat: 0, merged: undefined };
+  const union: Clique = { heat: 0, mergedInto: undefined };
   for (const root of roots) {
-    merged.heat += root.heat;
-    root.merged = merged;
+    union.heat += root.heat;
+    root.mergedInto = union;
   }
-  return merged;
+  return union;
 }

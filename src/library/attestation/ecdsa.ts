@@ -2,7 +2,7 @@
  * ECDSA verification (FIPS 186-5 section 6.4) by Web Crypto, or by `@noble/curves` where a page has no
  * `crypto.subtle` because it was loaded over plain http.
  *
- * Neither path requires low-s signatures: most of AWS's are not low-s.
+ * Neither path requires low-s signatures, since AWS's signatures may have a high s.
  */
 import { p256, p384 } from '@noble/curves/nist.js';
 import { bytesToNumberBE } from '@noble/curves/utils.js';

@@ -5,7 +5,7 @@ import { parseStrictJson } from './json.ts';
 import { checkHead, type LogEntry, type LogHead, readEntries, readHead, type SeenHead } from './log.ts';
 import { checkVersion, openStatement } from './signed.ts';
 
-/** Maximum size of a log in bytes, enough for some thousand entries. */
+/** Maximum size of a log in bytes, enough for several thousand entries. */
 const MAX_LOG = 1_000_000;
 
 /** The options of a reader of a log. */

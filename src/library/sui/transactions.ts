@@ -52,15 +52,15 @@ function target({ enclavePackage, application }: EnclaveCall, name: string) {
 }
 
 /** Returns the config and its capability: the first two arguments of most calls. */
-function admin(tx: Transaction, { configId, capId }: AdminCall) {
+function adminArguments(tx: Transaction, { configId, capId }: AdminCall) {
   return [object(tx, 'config', configId), object(tx, 'capability', capId)];
 }
 
-function registers(tx: Transaction, image: Image) {
-  return encodeRegisters(image).map((register) => bytes(tx, register));
+function pcrArguments(tx: Transaction, image: Image) {
+  return encodeRegisters(image).map((register) => bytesArgument(tx, register));
 }
 
-function bytes(tx: Transaction, value: Uint8Array) {
+function bytesArgument(tx: Transaction, value: Uint8Array) {
   return tx.pure.vector('u8', value);
 }
 
@@ -110,22 +110,22 @@ export interface Creation extends EnclaveCall, Allowed {
   readonly isOpen?: boolean | undefined;
 }
 
-function creation(tx: Transaction, call: Creation) {
-  return [object(tx, 'capability', call.capId), createName(tx, call.name), ...registers(tx, call.image)];
+function creationArguments(tx: Transaction, call: Creation) {
+  return [object(tx, 'capability', call.capId), createName(tx, call.name), ...pcrArguments(tx, call.image)];
 }
 
 /** Creates and shares a config at version 0, which allows this image. */
 export function createEnclaveConfig(tx: Transaction, call: Creation): void {
   if (call.source !== undefined || call.isOpen)
     shareConfig(tx, { ...call, config: newEnclaveConfig(tx, call) });
-  else tx.moveCall({ ...target(call, 'create_enclave_config'), arguments: creation(tx, call) });
+  else tx.moveCall({ ...target(call, 'create_enclave_config'), arguments: creationArguments(tx, call) });
 }
 
 /**
  * Creates a config for further calls of the same transaction. The last of these calls must be `shareConfig`.
  */
 export function newEnclaveConfig(tx: Transaction, call: Creation): TransactionResult {
-  const callArguments = creation(tx, call);
+  const callArguments = creationArguments(tx, call);
   return tx.moveCall({
     ...target(call, call.isOpen ? 'new_open_enclave_config' : 'new_enclave_config'),
     arguments: [...callArguments, createSourceOption(tx, call, call.source)],
@@ -142,7 +142,7 @@ export function shareConfig(
 
 /** Allows another image instead of the current one: every enclave registered so far becomes stale at once. */
 export function updatePcrs(tx: Transaction, call: AdminCall & Allowed): void {
-  const callArguments = [...admin(tx, call), ...registers(tx, call.image)];
+  const callArguments = [...adminArguments(tx, call), ...pcrArguments(tx, call.image)];
   if (call.source === undefined) tx.moveCall({ ...target(call, 'update_pcrs'), arguments: callArguments });
   else {
     const source = createSourceOption(tx, call, call.source);
@@ -158,7 +158,7 @@ export function beginOverlap(
   tx: Transaction,
   call: AdminCall & Allowed & { readonly untilMs: U64Input },
 ): void {
-  const callArguments = [...admin(tx, call), ...registers(tx, call.image)];
+  const callArguments = [...adminArguments(tx, call), ...pcrArguments(tx, call.image)];
   const until = tx.pure(encodeU64('the end of the overlap', call.untilMs));
   tx.moveCall({
     ...target(call, 'begin_overlap'),
@@ -168,12 +168,15 @@ export function beginOverlap(
 
 /** Ends an overlap at once: enclaves of the version before become stale. */
 export function endOverlap(tx: Transaction, call: AdminCall): void {
-  tx.moveCall({ ...target(call, 'end_overlap'), arguments: admin(tx, call) });
+  tx.moveCall({ ...target(call, 'end_overlap'), arguments: adminArguments(tx, call) });
 }
 
 /** Renames a config. Nothing else changes. */
 export function updateName(tx: Transaction, call: AdminCall & { readonly name: string }): void {
-  tx.moveCall({ ...target(call, 'update_name'), arguments: [...admin(tx, call), createName(tx, call.name)] });
+  tx.moveCall({
+    ...target(call, 'update_name'),
+    arguments: [...adminArguments(tx, call), createName(tx, call.name)],
+  });
 }
 
 /** Sets the maximum age of accepted keys, in milliseconds since their attestation; null: no maximum. */
@@ -183,11 +186,11 @@ export function updateMaxKeyAge(
 ): void {
   tx.moveCall({
     ...target(call, 'update_max_key_age'),
-    arguments: [...admin(tx, call), maxKeyAge(tx, call.maxKeyAgeMs)],
+    arguments: [...adminArguments(tx, call), maxKeyAgeArgument(tx, call.maxKeyAgeMs)],
   });
 }
 
-function maxKeyAge(tx: Transaction, age: U64Input | null) {
+function maxKeyAgeArgument(tx: Transaction, age: U64Input | null) {
   // An Option<u64> in BCS.
   if (age === null) return tx.pure(Uint8Array.of(0));
   const value = encodeU64('the maximum key age', age);
@@ -197,12 +200,12 @@ function maxKeyAge(tx: Transaction, age: U64Input | null) {
 
 /** Retires a config, permanently. */
 export function retireConfig(tx: Transaction, call: AdminCall): void {
-  tx.moveCall({ ...target(call, 'retire'), arguments: admin(tx, call) });
+  tx.moveCall({ ...target(call, 'retire'), arguments: adminArguments(tx, call) });
 }
 
 /** Migrates a config to the package version that is called. Earlier versions then refuse the config. */
 export function migrateConfig(tx: Transaction, call: AdminCall): void {
-  tx.moveCall({ ...target(call, 'migrate'), arguments: admin(tx, call) });
+  tx.moveCall({ ...target(call, 'migrate'), arguments: adminArguments(tx, call) });
 }
 
 /**
@@ -210,7 +213,7 @@ export function migrateConfig(tx: Transaction, call: AdminCall): void {
  * Transfer the returned capability to its owner in the same transaction.
  */
 export function newRegistrarCap(tx: Transaction, call: AdminCall): TransactionResult {
-  return tx.moveCall({ ...target(call, 'new_registrar_cap'), arguments: admin(tx, call) });
+  return tx.moveCall({ ...target(call, 'new_registrar_cap'), arguments: adminArguments(tx, call) });
 }
 
 /** Revokes a registrar, regardless of its owner. The enclaves that it registered remain. */
@@ -222,7 +225,10 @@ export function revokeRegistrarCap(
   },
 ): void {
   const id = checkAddress('the id of the registrar', call.registrarId);
-  tx.moveCall({ ...target(call, 'revoke_registrar_cap'), arguments: [...admin(tx, call), tx.pure.id(id)] });
+  tx.moveCall({
+    ...target(call, 'revoke_registrar_cap'),
+    arguments: [...adminArguments(tx, call), tx.pure.id(id)],
+  });
 }
 
 /** Destroys a registrar that the sender owns. */
@@ -251,7 +257,7 @@ export function loadAttestation(tx: Transaction, attestation: Uint8Array): Trans
   const document = checkBytes('the attestation document', attestation, { min: 1, max: MAX_ATTESTATION_SIZE });
   return tx.moveCall({
     target: '0x2::nitro_attestation::load_nitro_attestation',
-    arguments: [bytes(tx, document), tx.object.clock()],
+    arguments: [bytesArgument(tx, document), tx.object.clock()],
   });
 }
 
@@ -273,7 +279,7 @@ export function registerEnclave(
   call: AdminCall & { readonly attestation: AttestationInput },
 ): void {
   const document = documentArgument(tx, call.attestation);
-  tx.moveCall({ ...target(call, 'register_enclave'), arguments: [...admin(tx, call), document] });
+  tx.moveCall({ ...target(call, 'register_enclave'), arguments: [...adminArguments(tx, call), document] });
 }
 
 /**
@@ -285,7 +291,7 @@ export function newEnclave(
   call: AdminCall & { readonly attestation: AttestationInput },
 ): TransactionResult {
   const document = documentArgument(tx, call.attestation);
-  return tx.moveCall({ ...target(call, 'new_enclave'), arguments: [...admin(tx, call), document] });
+  return tx.moveCall({ ...target(call, 'new_enclave'), arguments: [...adminArguments(tx, call), document] });
 }
 
 /** Shares an enclave that `newEnclave` returned. */
@@ -328,7 +334,7 @@ export function registerEnclaveAsAnyone(
  * before, and `finishRotation` after it.
  */
 export function beginRotation(tx: Transaction, call: AdminCall & Allowed): TransactionResult {
-  const callArguments = [...admin(tx, call), ...registers(tx, call.image)];
+  const callArguments = [...adminArguments(tx, call), ...pcrArguments(tx, call.image)];
   return tx.moveCall({
     ...target(call, 'begin_rotation'),
     arguments: [...callArguments, createSourceOption(tx, call, call.source)],
@@ -349,7 +355,7 @@ export function finishRotation(
     ...target(call, 'finish_rotation'),
     arguments: [
       object(tx, 'rotation', call.rotation),
-      ...admin(tx, call),
+      ...adminArguments(tx, call),
       object(tx, 'document', call.document),
     ],
   });
@@ -359,7 +365,7 @@ export function finishRotation(
 export function destroyEnclave(tx: Transaction, call: AdminCall & { readonly enclaveId: ObjectInput }): void {
   tx.moveCall({
     ...target(call, 'destroy_enclave'),
-    arguments: [object(tx, 'enclave', call.enclaveId), ...admin(tx, call)],
+    arguments: [object(tx, 'enclave', call.enclaveId), ...adminArguments(tx, call)],
   });
 }
 
@@ -418,7 +424,7 @@ export function upgradePackage(
   const digest = checkBytes('the digest', call.digest, { min: 32, max: 32 });
   const ticket = tx.moveCall({
     target: '0x2::package::authorize_upgrade',
-    arguments: [cap, tx.pure.u8(call.policy), bytes(tx, digest)],
+    arguments: [cap, tx.pure.u8(call.policy), bytesArgument(tx, digest)],
   });
   const packageId = checkAddress('the package', call.packageId);
   const receipt = tx.upgrade({ ...checkBytecode(call), package: packageId, ticket });

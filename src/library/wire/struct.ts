@@ -32,7 +32,7 @@ export function struct<Fields extends Record<string, MoveType>>(
   });
   if (fieldList.length === 0) {
     throw new TypeError(
-      `${name} needs a field: Move adds a byte to a struct without fields, which its source does not show`,
+      `${name} needs a field: the Move compiler adds a hidden field of one byte to a struct without fields`,
     );
   }
   return Object.assign(inMove(name, bcs.struct(name, fields)), { fields: Object.freeze(fieldList) });

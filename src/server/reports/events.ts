@@ -56,7 +56,10 @@ const FEW: ReadonlySet<string> = new Set([
 /** Maximum number of bytes that may wait for init. */
 const MAX_WAITING = 64 * 1024;
 
-/** The events that an application declares: the names of their fields. Values are numbers. */
+/**
+ * Events that an application declares: the name of each event, and the names of its fields. The values of the
+ * fields are numbers.
+ */
 export type EventDeclarations = Readonly<Record<string, readonly string[]>>;
 
 /** Event of an application that was checked against its declaration. */
@@ -201,17 +204,20 @@ export function declaredEvent(
 }
 
 /**
- * Checks that app.yaml and app.ts declare the same events. The names are in app.yaml, where everybody can
- * read and measure them, and in app.ts for their types.
+ * Checks that app.yaml and app.ts declare the same events. The image's registers measure app.yaml, where
+ * everybody can read the names. The types of `emit` come from app.ts.
  *
  * @throws ConfigError
  */
-export function requireSameEvents(measured: EventDeclarations = {}, typed: EventDeclarations = {}): void {
+export function requireSameEvents(
+  manifestEvents: EventDeclarations = {},
+  moduleEvents: EventDeclarations = {},
+): void {
   const formatEvents = (events: EventDeclarations) =>
     Object.entries(events)
       .map(([name, fields]) => [name, ...[...fields].sort()].join(' '))
       .sort();
-  const differs = formatEvents(measured).join('\n') !== formatEvents(typed).join('\n');
+  const differs = formatEvents(manifestEvents).join('\n') !== formatEvents(moduleEvents).join('\n');
   if (differs)
     throw new ConfigError('the events of app.yaml and those of defineApp in app.ts must be the same');
 }

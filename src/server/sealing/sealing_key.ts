@@ -63,8 +63,8 @@ export class SealingKey {
   }
 
   /**
-   * @param bytes the private key, 32 bytes, which the caller wipes; only for test vectors. Otherwise use
-   *   `create`
+   * @param bytes the private key, 32 bytes, which the caller wipes. Only `create` and tests call `of`; all
+   *   other code calls `create`
    */
   static of(bytes: Uint8Array): SealingKey {
     const pkcs8 = Buffer.alloc(PKCS8_PREFIX.length + KEY_SIZE);

@@ -23,28 +23,28 @@ import {
 import { type Deployed, type Published, World } from './world.ts';
 
 let world: World;
-/** Modules of the framework's package. */
-let genuine: Uint8Array[];
-/** Modules that accept any signature. */
-let unsigned: Uint8Array[];
-/** Modules that register any image. */
-let unmeasured: Uint8Array[];
+/** Modules of `move/enclave`, as a release has them. */
+let genuineEnclave: Uint8Array[];
+/** Modules of `move/enclave`, changed to accept any signature. */
+let enclaveWithoutSignatureCheck: Uint8Array[];
+/** Modules of `move/enclave`, changed to register any image. */
+let enclaveWithoutPcrCheck: Uint8Array[];
 beforeAll(async () => {
   world = await World.start();
-  genuine = await genuineModules();
-  unsigned = await enclaveWith('sources/enclave.move', (text) =>
+  genuineEnclave = await genuineModules();
+  enclaveWithoutSignatureCheck = await enclaveWith('sources/enclave.move', (text) =>
     text.replace(
       /assert!\((enclave\.verify_signature\(intent, timestamp_ms, payload, signature\)), EInvalidSignature\)/,
       'let _ = $1',
     ),
   );
-  unmeasured = await enclaveWith('sources/enclave.move', (text) =>
+  enclaveWithoutPcrCheck = await enclaveWith('sources/enclave.move', (text) =>
     text.replace(/assert!\(([^;]*), EInvalidPCRs\)/, 'let _ = $1'),
   );
 });
 afterAll(() => world.close());
 
-/** Compiles the package of the framework with a change. */
+/** Compiles `move/enclave` with a change. */
 async function enclaveWith(path: string, change: (text: string) => string): Promise<Uint8Array[]> {
   const sources = sourcesIn(ENCLAVE_PACKAGE);
   const text = sources[path] ?? '';
@@ -97,7 +97,7 @@ async function forge({ configId, application }: Deployed, target: string): Promi
 }
 
 /** Compiles a stranger's package, which calls the application. */
-const compileThird = (application: string, enclave: string) =>
+const compileStrangerPackage = (application: string, enclave: string) =>
   compile(
     'third',
     {
@@ -128,11 +128,11 @@ describe('honest packages', () => {
     const modules = await Promise.all(
       versions.map((version) => compile('weather', packageIn(version, 'weather'))),
     );
-    const published = await world.publishModules([...genuine, ...(modules[0] ?? [])], 'weather');
+    const published = await world.publishModules([...genuineEnclave, ...(modules[0] ?? [])], 'weather');
     const deployed = await world.deploy(WEATHER, repository, commits[0] ?? '', { published });
     let latest = published.packageId;
     for (const index of [1, 2]) {
-      latest = await world.upgrade(published, latest, [...genuine, ...(modules[index] ?? [])]);
+      latest = await world.upgrade(published, latest, [...genuineEnclave, ...(modules[index] ?? [])]);
       const source = world.createSource(versions[index] ?? WEATHER, repository, commits[index] ?? '');
       const tx = new Transaction();
       updatePcrs(tx, { ...deployed, source });
@@ -168,12 +168,12 @@ describe('honest packages', () => {
     }
   });
 
-  test('an application and enclave in packages of their own agree, even after an upgrade of enclave', async () => {
-    const { packageId: enclave, ...enclaveIds } = await world.publishModules(genuine, 'enclave');
+  test('an application and move/enclave, each in its own package, agree with their sources, even after an upgrade of move/enclave', async () => {
+    const { packageId: enclave, ...enclaveIds } = await world.publishModules(genuineEnclave, 'enclave');
     const published = await world.publishModules(await compileLinkedWeather(enclave), 'weather', enclave, [
       enclave,
     ]);
-    await world.upgrade({ ...enclaveIds, packageId: enclave }, enclave, genuine);
+    await world.upgrade({ ...enclaveIds, packageId: enclave }, enclave, genuineEnclave);
     const { verdict } = await audit(published);
     expectAgreement(verdict);
     expect(verdict.older).toEqual([
@@ -183,9 +183,9 @@ describe('honest packages', () => {
   });
 });
 
-describe('an audit reports a version of enclave', () => {
+describe('an audit reports a version of move/enclave', () => {
   test('that skips the signature, and to which the application is linked', async () => {
-    const enclave = await world.publishModules(unsigned, 'enclave');
+    const enclave = await world.publishModules(enclaveWithoutSignatureCheck, 'enclave');
     const { packageId } = enclave;
     const published = await world.publishModules(
       await compileLinkedWeather(packageId),
@@ -193,7 +193,7 @@ describe('an audit reports a version of enclave', () => {
       packageId,
       [packageId],
     );
-    await world.upgrade(enclave, packageId, genuine);
+    await world.upgrade(enclave, packageId, genuineEnclave);
     const { verdict, deployed } = await audit(published);
     expectVerdict(verdict, 'BYTECODE_DIFFERS');
     expect(listFaultySubjects(verdict)).toEqual([packageId]);
@@ -203,12 +203,12 @@ describe('an audit reports a version of enclave', () => {
   });
 
   test('that registers any image, and to which an older version of the application is linked', async () => {
-    const enclave = await world.publishModules(unmeasured, 'enclave');
+    const enclave = await world.publishModules(enclaveWithoutPcrCheck, 'enclave');
     const first = enclave.packageId;
     const published = await world.publishModules(await compileLinkedWeather(first), 'weather', first, [
       first,
     ]);
-    const next = await world.upgrade(enclave, first, genuine);
+    const next = await world.upgrade(enclave, first, genuineEnclave);
     await world.upgrade(published, published.packageId, await compileLinkedWeather(first), [next]);
     const { verdict } = await audit({ ...published, enclavePackage: next });
     expectVerdict(verdict, 'BYTECODE_DIFFERS');
@@ -216,30 +216,32 @@ describe('an audit reports a version of enclave', () => {
   });
 
   test('that skips the signature, and through which another package calls the honest application', async () => {
-    const enclave = await world.publishModules(genuine, 'enclave');
+    const enclave = await world.publishModules(genuineEnclave, 'enclave');
     const first = enclave.packageId;
     const published = await world.publishModules(await compileLinkedWeather(first), 'weather', first, [
       first,
     ]);
-    const second = await world.upgrade(enclave, first, unsigned);
-    await world.upgrade(enclave, second, genuine);
-    const third = await world.publishModules(await compileThird(published.packageId, first), 'third', first, [
-      second,
-      published.packageId,
-    ]);
+    const second = await world.upgrade(enclave, first, enclaveWithoutSignatureCheck);
+    await world.upgrade(enclave, second, genuineEnclave);
+    const strangerPackage = await world.publishModules(
+      await compileStrangerPackage(published.packageId, first),
+      'third',
+      first,
+      [second, published.packageId],
+    );
     const { verdict, deployed } = await audit(published);
     expectVerdict(verdict, 'BYTECODE_DIFFERS');
     expect(listFaultySubjects(verdict)).toEqual([second]);
     const direct = forge(deployed, `${published.packageId}::weather::update_weather`);
     await expect(direct).rejects.toMatchObject({ code: 'SUI_MOVE_ABORT' });
-    const minted = await forge(deployed, `${third.packageId}::third::mint`);
+    const minted = await forge(deployed, `${strangerPackage.packageId}::third::mint`);
     expect(minted).toContainEqual(expect.stringContaining('::weather::WeatherNFT'));
   });
 
-  test('that skips the signature in one package with the application, even if the next version is honest', async () => {
+  test('that skips the signature and shares a package with the application, even if the next version is honest', async () => {
     const weather = await compile('weather', packageIn(WEATHER, 'weather'));
-    const published = await world.publishModules([...unsigned, ...weather], 'weather');
-    await world.upgrade(published, published.packageId, [...genuine, ...weather]);
+    const published = await world.publishModules([...enclaveWithoutSignatureCheck, ...weather], 'weather');
+    await world.upgrade(published, published.packageId, [...genuineEnclave, ...weather]);
     const { verdict } = await audit(published);
     expectVerdict(verdict, 'BYTECODE_DIFFERS');
     expect(listFaultySubjects(verdict)).toEqual([published.packageId]);
@@ -249,7 +251,7 @@ describe('an audit reports a version of enclave', () => {
     const sources = sourcesIn(ENCLAVE_PACKAGE);
     const more = 'module enclave::more;\npublic fun one(): u64 { 1 }\n';
     const modules = await compile('enclave', { ...sources, 'sources/more.move': more });
-    const enclave = await world.publishModules(genuine, 'enclave');
+    const enclave = await world.publishModules(genuineEnclave, 'enclave');
     const first = enclave.packageId;
     const published = await world.publishModules(await compileLinkedWeather(first), 'weather', first, [
       first,
@@ -262,7 +264,9 @@ describe('an audit reports a version of enclave', () => {
 
   test('that links to a package that no release links to', async () => {
     const { packageId: helperId } = await world.publishModules(await compileHelper(HONEST), 'helper');
-    const { packageId: enclave } = await world.publishModules(genuine, 'enclave', undefined, [helperId]);
+    const { packageId: enclave } = await world.publishModules(genuineEnclave, 'enclave', undefined, [
+      helperId,
+    ]);
     const published = await world.publishModules(await compileLinkedWeather(enclave), 'weather', enclave, [
       helperId,
       enclave,
@@ -276,7 +280,7 @@ describe('an audit reports a version of enclave', () => {
     const next = await enclaveWith('sources/enclave.move', (text) =>
       text.replace('PACKAGE_VERSION: u64 = 1', 'PACKAGE_VERSION: u64 = 2'),
     );
-    const enclave = await world.publishModules(genuine, 'enclave');
+    const enclave = await world.publishModules(genuineEnclave, 'enclave');
     const first = enclave.packageId;
     const published = await world.publishModules(await compileLinkedWeather(first), 'weather', first, [
       first,
@@ -291,7 +295,7 @@ describe('an audit reports a version of enclave', () => {
 
 describe('an audit reports a version of the application', () => {
   test('that drops a check, even if the next version restores it', async () => {
-    const enclave = (await world.publishModules(genuine, 'enclave')).packageId;
+    const enclave = (await world.publishModules(genuineEnclave, 'enclave')).packageId;
     const honest = await compileLinkedWeather(enclave);
     const published = await world.publishModules(honest, 'weather', enclave, [enclave]);
     const weakened = weatherWith((text) => text.replace(/enclave\.assert_signed\([^;]*response, sig\);/, ''));
@@ -317,11 +321,11 @@ describe('an audit reports a version of the application', () => {
 
   test('that was made from a commit that the repository does not have', async () => {
     const published = await world.publishModules(
-      [...genuine, ...(await compile('weather', packageIn(extendWeather(1), 'weather')))],
+      [...genuineEnclave, ...(await compile('weather', packageIn(extendWeather(1), 'weather')))],
       'weather',
     );
     await world.upgrade(published, published.packageId, [
-      ...genuine,
+      ...genuineEnclave,
       ...(await compile('weather', packageIn(extendWeather(2), 'weather'))),
     ]);
     const { verdict } = await audit(published, extendWeather(2), ['--older-source', '7'.repeat(40)]);

@@ -9,7 +9,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { SWITCH } from '../../https_page.ts';
-import { BALANCER, BALANCER_END, CERTIFICATE, FIND_RESOURCES, FIRST_LEAVES, SECOND_STACK } from './page.ts';
+import {
+  ADMIT_SECOND_STACK,
+  BALANCER,
+  BALANCER_END,
+  CERTIFICATE,
+  DETACH_FIRST_STACK,
+  FIND_RESOURCES,
+} from './page.ts';
 import { Account, REGION, ROOT, runPython, TEMPLATE as STACK_TEMPLATE } from './setup.ts';
 
 const STACK = 'sui-enclave-alb';
@@ -227,7 +234,7 @@ test('the web ACL limits the requests from each address that connects, at all li
 test('the load balancer reaches the hosts of both stacks before a rollout, and only the new ones after it', () => {
   // The model replaces the load balancer's group, and leaves the rules that name it.
   const admitted = [{ ports: [3000, 3000], from: [expect.stringMatching(/^sg-/)] }];
-  update(SECOND_STACK);
+  update(ADMIT_SECOND_STACK);
   expect(['sui-enclave', 'sui-enclave-2'].map((stack) => listAdmissions(findHostGroup(stack)))).toEqual([
     admitted,
     admitted,
@@ -237,7 +244,7 @@ test('the load balancer reaches the hosts of both stacks before a rollout, and o
   const targets = listTargets();
   expect(targets).toContain(newHost);
   expect(targets).not.toContain(oldHost);
-  update(FIRST_LEAVES);
+  update(DETACH_FIRST_STACK);
   expect(listTargets()).toEqual(expect.arrayContaining(listHosts('sui-enclave-2')));
   const args = [
     'cloudformation',

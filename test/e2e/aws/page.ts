@@ -15,8 +15,13 @@ const balancerBlocks = blocks.filter(isForBalancer);
 /**
  * Blocks of the load balancer, in their order: the certificate, the stack, a rollout in two blocks, the end.
  */
-export const [CERTIFICATE = '', BALANCER = '', SECOND_STACK = '', FIRST_LEAVES = '', BALANCER_END = ''] =
-  balancerBlocks;
+export const [
+  CERTIFICATE = '',
+  BALANCER = '',
+  ADMIT_SECOND_STACK = '',
+  DETACH_FIRST_STACK = '',
+  BALANCER_END = '',
+] = balancerBlocks;
 if (balancerBlocks.length !== 5) throw new Error(`the page has ${balancerBlocks.length} blocks for an ALB`);
 /** Shell function of the page, which lists a stack's resources. */
 export const FIND_RESOURCES = /^find_resources\(\) \{.*?^\}$/ms.exec(PAGE)?.[0] ?? '';

@@ -11,7 +11,7 @@ const sources = globSync('{src,scripts}/**/*.{ts,cjs}', { cwd: ROOT, exclude: ['
   (file) => [file, readFileSync(join(ROOT, file), 'utf8')] as const,
 );
 
-describe('an error of another copy of the module, as each published package has one', () => {
+describe('an error of another copy of the module: each published package contains its own copy', () => {
   /** Loads another copy: for another URL, Node's loader makes another module. */
   const importCopy = async (): Promise<typeof import('../../../src/library/errors.ts')> =>
     await import(`${join(ROOT, 'src/library/errors.ts')}?another`);
@@ -28,8 +28,8 @@ describe('an error of another copy of the module, as each published package has 
   test('is distinguished from any other value that has a code', () => {
     const error = new ConfigError('a mistake');
     expect([isEnclaveError(error), isConfigError(error)]).toEqual([true, true]);
-    const copy = Object.assign(new Error('a mistake'), { code: 'CONFIG', name: 'ConfigError' });
-    for (const value of [copy, { ...error }, Object.create(error), null, undefined, 'CONFIG']) {
+    const imitation = Object.assign(new Error('a mistake'), { code: 'CONFIG', name: 'ConfigError' });
+    for (const value of [imitation, { ...error }, Object.create(error), null, undefined, 'CONFIG']) {
       const isError = value instanceof ConfigError;
       expect([isEnclaveError(value), isConfigError(value)]).toEqual([isError, isError]);
     }

@@ -9,9 +9,9 @@ vi.setConfig({ testTimeout: 120_000 });
 
 /** Starts a lying node that ends with the test. */
 async function startLyingNode(node: LoopbackNode): Promise<LyingNode> {
-  const lying = await LyingNode.start(node);
-  onTestFinished(() => lying.close());
-  return lying;
+  const lyingNode = await LyingNode.start(node);
+  onTestFinished(() => lyingNode.close());
+  return lyingNode;
 }
 
 /** Returns a lie that changes the effects of a transaction. */
@@ -23,17 +23,17 @@ const withEffects =
     return GrpcTypes.GetTransactionResponse.toBinary(response);
   };
 
-test('a node that swallows transactions and claims success gets the same bytes again, and an alert', async () => {
+test('if a node swallows transactions and claims success, the poster sends the same bytes again and raises an alert', async () => {
   const fixture = await PosterFixture.start();
   const enclave = await fixture.enclave();
-  const lying = await startLyingNode(fixture.chain.node);
-  const poster = await fixture.poster([enclave], { content: { node: lying.url } });
-  lying.swallows = true;
+  const lyingNode = await startLyingNode(fixture.chain.node);
+  const poster = await fixture.poster([enclave], { content: { node: lyingNode.url } });
+  lyingNode.swallows = true;
   expect(await poster.outcome()).toEqual([['sent'], []]);
   expect(await poster.outcome()).toEqual([[], ['NODE_CONTRADICTS']]);
   expect(await poster.outcome()).toEqual([[], ['NODE_CONTRADICTS']]);
-  expect([new Set(lying.digests).size, poster.spent(), fixture.board().writes]).toEqual([1, BUDGET, 0]);
-  lying.swallows = false;
+  expect([new Set(lyingNode.digests).size, poster.spent(), fixture.board().writes]).toEqual([1, BUDGET, 0]);
+  lyingNode.swallows = false;
   expect(await poster.outcome()).toEqual([['posted'], []]);
   expect(fixture.board().writes).toBe(1);
 });
@@ -42,9 +42,9 @@ test('a poster with two nodes stops using the node that contradicts itself', asy
   const fixture = await PosterFixture.start();
   const enclave = await fixture.enclave();
   const { node } = fixture.chain;
-  const lying = await startLyingNode(node);
-  const poster = await fixture.poster([enclave], { content: { node: [lying.url, node.url] } });
-  lying.swallows = true;
+  const lyingNode = await startLyingNode(node);
+  const poster = await fixture.poster([enclave], { content: { node: [lyingNode.url, node.url] } });
+  lyingNode.swallows = true;
   expect(await poster.outcome()).toEqual([['sent'], []]);
   expect(await poster.outcome()).toEqual([[], ['NODE_CONTRADICTS']]);
   expect(await poster.outcome()).toEqual([['posted'], []]);
@@ -53,23 +53,23 @@ test('a poster with two nodes stops using the node that contradicts itself', asy
 
 test.each<[string, Lie]>([
   [
-    'of another digest',
+    'with another digest',
     withEffects((effects) => {
       effects.transactionDigest = 'Bkd7jcQDdu9EGZfBFxAeZ1PxWkGUe6ctaCsdAMrSbEqr';
     }),
   ],
   [
-    'that did not change the gas coin',
+    'without a change of the gas coin',
     withEffects((effects) => {
       effects.changedObjects = [];
     }),
   ],
-])('a node that shows effects %s is not believed', async (_, lie) => {
+])('a poster does not believe a node that shows effects %s', async (_, lie) => {
   const fixture = await PosterFixture.start();
   const enclave = await fixture.enclave();
-  const lying = await startLyingNode(fixture.chain.node);
-  const poster = await fixture.poster([enclave], { content: { node: lying.url } });
-  lying.lies.set('GetTransaction', lie);
+  const lyingNode = await startLyingNode(fixture.chain.node);
+  const poster = await fixture.poster([enclave], { content: { node: lyingNode.url } });
+  lyingNode.lies.set('GetTransaction', lie);
   // The coin changed, so the transaction is over, but nothing proves that it wrote the value.
   expect(await poster.outcome()).toEqual([['moved'], ['COIN_MOVED']]);
 });
@@ -79,13 +79,12 @@ test('a node that claims a wrong version of the coin blocks the coin for two epo
   const enclave = await fixture.enclave();
   const { node } = fixture.chain;
   const poster = await fixture.poster([enclave]);
-  const honest = node.lie;
+  const defaultLie = node.lie;
   node.lie = (object) => (/::coin::Coin</.test(object.type) ? { ...object, version: 1000n } : object);
   expect(await poster.outcome()).toEqual([['sent'], ['SEND_FAILED']]);
-  node.lie = honest;
+  node.lie = defaultLie;
   fixture.pass(MINUTE, enclave);
-  const blocked = ['SEND_FAILED', 'COINS_IN_FLIGHT'];
-  expect(await poster.outcome()).toEqual([[], blocked]);
+  expect(await poster.outcome()).toEqual([[], ['SEND_FAILED', 'COINS_IN_FLIGHT']]);
   expect(await poster.outcome()).toEqual([[], ['NODE_CONTRADICTS', 'SEND_FAILED', 'COINS_IN_FLIGHT']]);
   node.epoch += 2n;
   expect(await poster.outcome()).toEqual([
@@ -94,22 +93,26 @@ test('a node that claims a wrong version of the coin blocks the coin for two epo
   ]);
 });
 
-test('a node that lies consistently gets no more than gas_an_hour', async () => {
+test('a node that lies consistently makes the poster sign for no more than gas_an_hour', async () => {
   const fixture = await PosterFixture.start();
   const enclave = await fixture.enclave();
   const { node } = fixture.chain;
-  const lying = await startLyingNode(node);
-  const content = { node: lying.url, gas_an_hour: Number(3n * BUDGET) };
+  const lyingNode = await startLyingNode(node);
+  const content = { node: lyingNode.url, gas_an_hour: Number(3n * BUDGET) };
   const poster = await fixture.poster([enclave], { content });
   let version = 1000n;
   node.lie = (object) => (/::coin::Coin</.test(object.type) ? { ...object, version } : object);
-  lying.swallows = true;
+  lyingNode.swallows = true;
   for (let round = 0; round < 8; round += 1) {
     await poster.outcome();
     // The coin seems to have changed, as if the transaction had been executed.
     version += 1n;
     fixture.pass(MINUTE, enclave);
   }
-  expect([lying.digests.length, lying.signedMist, poster.spent()]).toEqual([3, 3n * BUDGET, 3n * BUDGET]);
+  expect([lyingNode.digests.length, lyingNode.signedMist, poster.spent()]).toEqual([
+    3,
+    3n * BUDGET,
+    3n * BUDGET,
+  ]);
   expect(fixture.board().writes).toBe(0);
 });

@@ -21,7 +21,7 @@ function createFolder(): { readonly dir: string; readonly path: string } {
   return { dir, path: join(dir, 'deployments', 'localnet.weather.rollout.json') };
 }
 
-test('the memory keeps the steps of a rollout, and forgets them', () => {
+test('the memory keeps the steps of a rollout until forget() is called', () => {
   const { dir, path } = createFolder();
   const memory = openMemory(path, FIRST_PLAN);
   expect(memory.steps).toEqual({});
@@ -57,7 +57,7 @@ test('the memory does not follow a symbolic link that has the name of its tempor
   mkdirSync(join(dir, 'deployments'));
   const victim = join(dir, 'victim');
   writeFileSync(victim, 'kept');
-  for (const end of [process.pid, 'new']) symlinkSync(victim, `${path}.${end}`);
+  for (const suffix of [process.pid, 'new']) symlinkSync(victim, `${path}.${suffix}`);
   openMemory(path, FIRST_PLAN).remember({ switching: 1 });
   expect([readFileSync(victim, 'utf8'), openMemory(path, FIRST_PLAN).steps]).toEqual([
     'kept',

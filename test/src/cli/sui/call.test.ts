@@ -332,7 +332,7 @@ describe('a capability or a config is refused', () => {
     expect([countSent(), readFileSync(file(), 'utf8')]).toEqual([count, initialContent]);
   });
 
-  test('if the deployment file is of another chain', async () => {
+  test('if the deployment file is for another chain', async () => {
     writeFileSync(file(), initialContent.replace('2a2a2a2a', '12345678'));
     expect(await call('prices::open')).toMatchObject({
       code: 'DEPLOYMENT',

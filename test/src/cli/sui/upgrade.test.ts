@@ -17,11 +17,11 @@ import { ChainFixture, TESTNET_CHAIN } from './chain_fixture.ts';
 import { script } from './run_script.ts';
 
 let fixture: ChainFixture;
-let published: string;
+let publishedPath: string;
 beforeEach(async () => {
   fixture = await ChainFixture.start();
   fixture.node.chainId = TESTNET_CHAIN;
-  published = fixture.file('Published.toml');
+  publishedPath = fixture.file('Published.toml');
 });
 afterEach(() => fixture.close());
 
@@ -37,7 +37,7 @@ async function run(name: string, ...args: string[]) {
     '--rpc-url',
     fixture.node.url,
     '--published',
-    published,
+    publishedPath,
     '--json',
   ];
   return await script(name, ['weather', ...args, ...nodeOptions], env);
@@ -83,7 +83,7 @@ describe('publish', () => {
 
   test('records the package in Published.toml, which the compiler and the Sui CLI read', async () => {
     const { package: id, upgradeCap, notes } = await publish();
-    expect(readFileSync(published, 'utf8')).toContain(`[published.testnet]
+    expect(readFileSync(publishedPath, 'utf8')).toContain(`[published.testnet]
 chain-id = "4c78adac"
 published-at = "${id}"
 original-id = "${id}"
@@ -99,10 +99,10 @@ upgrade-capability = "${upgradeCap}"
     expect([upgradeCap, immutable]).toEqual([null, true]);
     const type = normalizeStructTag('0x2::package::UpgradeCap');
     expect(fixture.node.ledger.owned(fixture.address).map((object) => object.type)).not.toContain(type);
-    expect(readFileSync(published, 'utf8')).not.toContain('upgrade-capability');
+    expect(readFileSync(publishedPath, 'utf8')).not.toContain('upgrade-capability');
   });
 
-  test('sends nothing if the node is of another chain than the network, also with --again', async () => {
+  test("sends nothing if the node's chain is not that of --network, not even with --again", async () => {
     fixture.node.chainId = toBase58(new Uint8Array(32).fill(1));
     for (const args of [[], ['--again'], ['--again', '--immutable']]) {
       const { exit, json } = await run('publish', ...args);
@@ -113,11 +113,11 @@ upgrade-capability = "${upgradeCap}"
       });
     }
     expect(fixture.node.calls).not.toContain('ExecuteTransaction');
-    expect(existsSync(published)).toBe(false);
+    expect(existsSync(publishedPath)).toBe(false);
   });
 
   test('succeeds even if the package can not be recorded', async () => {
-    published = fixture.file('no/such/folder/Published.toml');
+    publishedPath = fixture.file('no/such/folder/Published.toml');
     const { status, notes, package: id } = await publish();
     expect(status).toBe('done');
     expect(id).toMatch(/^0x/);
@@ -140,7 +140,7 @@ describe('upgrade', () => {
     const second = upgraded.json()['package'] as string;
     expect(second).not.toBe(first);
     expect(fixture.node.ledger.packages.get(second)?.original).toBe(first);
-    const text = readFileSync(published, 'utf8');
+    const text = readFileSync(publishedPath, 'utf8');
     expect(text).toContain(`published-at = "${second}"\noriginal-id = "${first}"\nversion = 2\n`);
     expect(text.match(/\[published/g)).toHaveLength(1);
     // Upgrades again, with --upgrade-cap.
@@ -148,14 +148,14 @@ describe('upgrade', () => {
     expect(third).toMatchObject({ before: second, original: first, version: '3' });
   });
 
-  test('sends nothing if the node is of another chain than the network, also with --upgrade-cap', async () => {
+  test("sends nothing if the node's chain is not that of --network, not even with --upgrade-cap", async () => {
     const { upgradeCap } = await publish();
-    const sent = fixture.node.calls.filter((name) => name === 'ExecuteTransaction');
+    const sentCalls = fixture.node.calls.filter((name) => name === 'ExecuteTransaction');
     fixture.node.chainId = toBase58(new Uint8Array(32).fill(1));
     for (const args of [[], ['--upgrade-cap', upgradeCap as string]]) {
       expect((await run('upgrade', ...args)).json()).toMatchObject({ code: 'DEPLOYMENT' });
     }
-    expect(fixture.node.calls.filter((name) => name === 'ExecuteTransaction')).toEqual(sent);
+    expect(fixture.node.calls.filter((name) => name === 'ExecuteTransaction')).toEqual(sentCalls);
   });
 
   test('is not sent if it would break packages that depend on this package', async () => {
@@ -170,7 +170,7 @@ describe('upgrade', () => {
     if ('error' in compiled) throw new Error(compiled.error);
     const otherModules = compiled.modules.map((module) => new Uint8Array(Buffer.from(module, 'base64')));
     putModules(id as string, otherModules);
-    const sent = fixture.node.ledger.executed.length;
+    const executedCount = fixture.node.ledger.executed.length;
     const { exit, json } = await run('upgrade');
     expect(exit).toBe(1);
     expect(json()).toMatchObject({
@@ -179,7 +179,7 @@ describe('upgrade', () => {
     const { error } = json();
     expect(error).toContain('the public function weather::forecast is gone');
     expect(error).toContain('the module tide is gone');
-    expect(fixture.node.ledger.executed).toHaveLength(sent);
+    expect(fixture.node.ledger.executed).toHaveLength(executedCount);
     expect(fixture.node.calls.filter((name) => name === 'ExecuteTransaction')).toHaveLength(1);
   });
 
@@ -255,7 +255,7 @@ describe('Published.toml', () => {
     expect(upgradeCapIn(changed, 'testnet')).toBe(id('e'));
   });
 
-  test('names networks by the first bytes of the digests of their first checkpoints', () => {
+  test("has chain ids that are the first four bytes of the digest of each network's first checkpoint", () => {
     const digests = {
       mainnet: '4btiuiMPvEENsttpZC7CZ53DruC3MAgfznDbASZ7DR6S',
       testnet: '69WiPg3DAQiwdxfncX6wYQ2siKwAe6L9BZthQea3JNMD',

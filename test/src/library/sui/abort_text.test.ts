@@ -1,6 +1,6 @@
 /**
- * Texts that nodes of Sui 1.63 return in place of a structured failure, when they build a transaction without
- * a gas budget.
+ * Texts that nodes of Sui 1.63 return in place of a structured failure, when they estimate the gas budget of
+ * a transaction.
  */
 import { SimulationError } from '@mysten/sui/client';
 import { describe, expect, test } from 'vitest';
@@ -13,18 +13,18 @@ const ABORT_NUMBER = '13838156101093425173';
 interface Parts {
   readonly address?: string;
   readonly module?: string;
-  readonly name?: string;
+  readonly functionName?: string;
   readonly number?: string;
 }
 
 function formatRefusal({
   address = ADDRESS,
   module = 'enclave',
-  name,
+  functionName,
   number = ABORT_NUMBER,
 }: Parts = {}): string {
   const moduleId = `ModuleId { address: ${address}, name: Identifier("${module}") }`;
-  const location = `MoveLocation { module: ${moduleId}, function: 31, instruction: 102, function_name: ${name ?? 'Some("assert_signed")'} }`;
+  const location = `MoveLocation { module: ${moduleId}, function: 31, instruction: 102, function_name: ${functionName ?? 'Some("assert_signed")'} }`;
   return `Budget estimation failed with status: Failure { error: MoveAbort(${location}, ${number}), command: Some(0) }.`;
 }
 
@@ -66,7 +66,7 @@ describe('an abort in the text of a refusal', () => {
       {
         address: '2',
         module: 'nitro_attestation',
-        name: 'Some("load_nitro_attestation_internal")',
+        functionName: 'Some("load_nitro_attestation_internal")',
         number: '2',
       },
       'nitro_attestation::2',
@@ -87,7 +87,7 @@ describe('an abort in the text of a refusal', () => {
       `0x${ADDRESS}::enclave::assert_signed`,
     ],
     ['a short address', { address: '0x2' }, `0x${'2'.padStart(64, '0')}::enclave::assert_signed`],
-    ['no function', { name: 'None' }, `0x${ADDRESS}::enclave`],
+    ['no function', { functionName: 'None' }, `0x${ADDRESS}::enclave`],
   ])('gets its location if the text has %s', (_, parts, location) => {
     expect(createError(formatRefusal(parts))).toMatchObject({ location });
   });
@@ -102,9 +102,9 @@ describe('an abort in the text of a refusal', () => {
     ['a number over 64 bits', formatRefusal({ number: String(2n ** 64n) })],
     ['a negative number', formatRefusal({ number: '-1' })],
     ['an empty number', formatRefusal({ number: '' })],
-    ['a name that is not valid in Move', formatRefusal({ module: 'enclave\\"; echo' })],
-    ['a function name that is not valid in Move', formatRefusal({ name: 'Some("a b")' })],
-    ['a name of 129 characters', formatRefusal({ module: 'e'.repeat(129) })],
+    ['a module name that is not valid in Move', formatRefusal({ module: 'enclave\\"; echo' })],
+    ['a function name that is not valid in Move', formatRefusal({ functionName: 'Some("a b")' })],
+    ['a module name of 129 characters', formatRefusal({ module: 'e'.repeat(129) })],
     ['an invalid address', formatRefusal({ address: 'g'.repeat(64) })],
     ['an address of 65 digits', formatRefusal({ address: 'a'.repeat(65) })],
     ['a number of a million digits', formatRefusal({ number: '1'.repeat(1_000_000) })],

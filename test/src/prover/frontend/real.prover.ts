@@ -103,11 +103,11 @@ test('callers who leave the front end do not make the engine load its key again'
   });
   const jwt = await frontend.token();
   for (let caller = 0; caller < 12; caller++) {
-    const leaver = new AbortController();
+    const controller = new AbortController();
     const request = requestFor(jwt, { salt: String(caller) });
-    const abandoned = frontend.post(request, { signal: leaver.signal }).catch(() => 'left');
+    const abandoned = frontend.post(request, { signal: controller.signal }).catch(() => 'left');
     await sleep(70 * caller);
-    leaver.abort();
+    controller.abort();
     await abandoned;
   }
   expect((await frontend.ask()).status).toBe(200);

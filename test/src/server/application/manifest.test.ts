@@ -200,7 +200,7 @@ files: [public, views/en]
     expect(parseManifestJson(formatManifest(manifest))).toEqual(manifest);
   });
 
-  test('has its properties in a fixed order, and those of events in their own order', () => {
+  test('has its properties in a fixed order, and events with their fields in the order of app.yaml', () => {
     const json = `{"name":"dice","endpoints":["a.example",{"host":"b.example","ca":${JSON.stringify(ca)}}],"secrets":["A","B"],"provisioners":["${KEY}"],"plain":true,"events":{"zero":["b","a"],"constructor":[]},"files":["public","views/en"]}\n`;
     expect(formatManifest(parseManifest(full))).toBe(json);
     const reordered = 'secrets: [A]\nplain: true\nendpoints: []\nname: dice\n# a comment\n';
