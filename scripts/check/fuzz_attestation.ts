@@ -105,7 +105,7 @@ function mutate(random: Random, seeds: readonly Uint8Array[]): Uint8Array {
   return bytes;
 }
 
-/** Returns CBOR that is mostly well-formed. Heads may announce another length than the content has. */
+/** Returns CBOR that is mostly well-formed. Heads may announce a wrong length of the content. */
 function randomItem(random: Random, depth: number): Uint8Array {
   const count = random(random(8) === 0 ? 300 : 5);
   const lie = random(40) === 0 ? random(0xffff) : count;

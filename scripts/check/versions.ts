@@ -29,7 +29,7 @@ export function readManifests(root: string): ReadonlyMap<string, Versioned> {
 }
 
 /**
- * Returns a line for each package with another version than `version`, and a line for each dependency between
+ * Returns a line for each package whose version is not `version`, and a line for each dependency between
  * these packages that does not name exactly `version`.
  */
 export function listMismatches(version: string, manifests: readonly Versioned[]): string[] {

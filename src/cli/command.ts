@@ -79,7 +79,7 @@ export interface Context {
 export interface Command<A extends Arguments, O extends Options> extends CommandLine<A, O> {
   run(parsed: Given<A, O>, context: Context): Promise<Result> | Result;
   /**
-   * Returns the exit code for an error of the library, since such errors have none. Default: `EXIT.failed`.
+   * Returns the exit code for an error of the library, which has no exit code itself. Default: `EXIT.failed`.
    */
   chooseExit?(error: EnclaveError): number | undefined;
   /** Whether unexpected errors are reported without their message, which may contain a secret. */

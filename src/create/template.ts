@@ -45,7 +45,7 @@ export function applicationFiles(template: TemplateName, name: string): Files {
   return readTemplate(findApplication(template), name);
 }
 
-/** Returns the files of a repository's page; none if the template has none. */
+/** Returns the files of a repository's page; no files if the template has no page. */
 export function pageFiles(template: TemplateName, name: string): Files {
   const page = PAGES[template];
   return page === undefined

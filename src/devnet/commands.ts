@@ -10,7 +10,7 @@ export type TransactionData = NonNullable<typeof bcs.TransactionData.$inferType.
 
 /**
  * An argument, in a form that both encodings of a transaction share. `result` is the index of a command, and
- * `nested` that of one of its results. Without `nested`, the command must have only one result.
+ * `nested` the index of one of its results. Without `nested`, the command must have only one result.
  */
 export type Argument = { input: number } | { result: number; nested?: number | undefined } | { gas: true };
 

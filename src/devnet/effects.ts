@@ -188,7 +188,7 @@ function toBcsChange({ before, after, operation }: Change) {
   return { inputState, outputState, idOperation } as const;
 }
 
-/** Describes a package in BCS. @param digest the transaction's, since a package has none in this model */
+/** Describes a package in BCS. @param digest the transaction's: packages have no digest in this model */
 function toBcsPackage(version: number, digest: string) {
   return {
     inputState: { NotExist: true },

@@ -53,7 +53,7 @@ interface Simulation {
 const CLOCK = normalizeSuiAddress('0x6');
 /** Maximum number of coins that a node selects for payment. */
 const MAX_SELECTED = 255;
-/** Coin with which a node simulates a transaction whose payer has no coin. */
+/** Coin that a node uses to simulate a transaction whose payer has no coin. */
 const MOCK_COIN = createMockCoin(`0x${'c0'.repeat(32)}`, 10n ** 18n);
 
 export class Executor {

@@ -2,8 +2,8 @@
 const MARK = Symbol.for('sui-enclave.EnclaveError');
 
 /**
- * The base of every error that is thrown on purpose. This module knows nothing of HTTP: the errors with which
- * the server answers, and their statuses, are in `src/service/errors.ts`.
+ * The base of every error that is thrown on purpose. This module knows nothing of HTTP: the errors that
+ * the server answers with, and their statuses, are in `src/service/errors.ts`.
  *
  * Messages are for the caller and leave the process: never put a secret, a URL with a query or the text
  * of a foreign error into one.

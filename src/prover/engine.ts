@@ -54,7 +54,7 @@ export interface EngineProof {
 }
 
 /**
- * Instructions that an engine uses: AVX-512 IFMA; ADX, with which a proof takes three times as long; or only
+ * Instructions that an engine uses: AVX-512 IFMA; ADX, where a proof takes three times as long; or only
  * those that every processor has.
  */
 export type EnginePath = 'avx512ifma' | 'adx' | 'portable';

@@ -1,4 +1,4 @@
-/** Declares the sizes for which the circuit is compiled, and which a request must not exceed. */
+/** Declares the sizes that the circuit is compiled for. A request must not exceed them. */
 import { type Profile, SUI_V1 } from 'sui-enclave/token/claims';
 
 /** Maximum sizes, in characters except for `blocks`. The sizes of names and values include the quotes. */

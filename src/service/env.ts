@@ -68,7 +68,7 @@ export const LOG_SETTINGS = {
     schema: acceptOneOf(...LEVELS),
     default: 'info',
     meaning:
-      "the log has lines of this level and above. At `info`, each failed request has a line with its error's `code`. Requests that are refused with `OVERLOADED` have none: at `warn`, one line a second gives their number. At `debug`, every request has a line. At most 4 MiB of lines wait for a slow reader; further lines are lost, and their number is logged as `lines`",
+      "the log has lines of this level and above. At `info`, each failed request has a line with its error's `code`. Requests that are refused with `OVERLOADED` have no lines of their own: at `warn`, one line a second gives their number. At `debug`, every request has a line. At most 4 MiB of lines wait for a slow reader; further lines are lost, and their number is logged as `lines`",
   },
   RUST_LOG: {
     schema: v.pipe(v.string(), v.transform(readRustLog)),

@@ -82,7 +82,7 @@ export const SERVER_ERRORS = {
   UNSUPPORTED_MEDIA_TYPE: {
     status: 415,
     meaning:
-      'the body is not `application/json` (at `/sealed`: `application/vnd.sui-enclave.sealed`), has another charset than UTF-8, or is compressed',
+      'the body is not `application/json` (at `/sealed`: `application/vnd.sui-enclave.sealed`), has a charset other than UTF-8, or is compressed',
   },
   HEADERS_TOO_LARGE: { status: 431, meaning: 'the headers are over 16 KiB, or there are over 100 of them' },
   REQUEST_REFUSED: {

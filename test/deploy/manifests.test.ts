@@ -179,7 +179,7 @@ describe.each(PARTS)('the %s in Kubernetes', (part) => {
 });
 
 describe('the backends in Kubernetes', () => {
-  test('are found by DNS, scaled by CPU, and at most as many as the slots of HAProxy', () => {
+  test('are found by DNS, scaled by CPU, and never outnumber the slots of HAProxy', () => {
     expect(findManifest('Service', 'backend').spec.clusterIP).toBe('None');
     const { spec } = findManifest('HorizontalPodAutoscaler', 'backend');
     expect(spec.metrics[0].resource.name).toBe('cpu');

@@ -265,7 +265,7 @@ describe('a rollout with a release', () => {
     ]);
   });
 
-  test('refuses a release of another image or by another signer than the deployment file names, and --back', async () => {
+  test('refuses --back, and a release whose image or signer is not the one in the deployment file', async () => {
     const image = await call('dev.pcrs', []);
     expect([image.status, image.stderr]).toEqual([2, expect.stringMatching(/^ROLLOUT_PLAN: .* v1\.2\.0/)]);
     fixture.noteSigner({ publicKey: 'ab'.repeat(32) });

@@ -26,7 +26,7 @@ function computeId(index: number): string {
 }
 
 const [CAP, CONFIG, REGISTRAR] = [computeId(0), computeId(1), computeId(2)] as const;
-// The id is arbitrary, since the WebAssembly VM derives other ids than validators: see address.test.ts.
+// The id is arbitrary, since the WebAssembly VM does not derive ids as validators do: see address.test.ts.
 const ENCLAVE = `0x${'d'.repeat(64)}`;
 const PCR = new Uint8Array(48).fill(1);
 const KEY = new Uint8Array(32).fill(0x11);

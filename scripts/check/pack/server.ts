@@ -127,7 +127,7 @@ await start({
 });
 \`\`\`
 
-\`APP=greeting node main.js\` then answers \`POST /process_data\` with \`{"payload": {"name": "Ada"}}\`, on port 3000. Outside an enclave there is no NSM, and the server starts without one; in an enclave, \`NSM_REQUIRED=true\` prevents that.
+\`APP=greeting node main.js\` then answers \`POST /process_data\` with \`{"payload": {"name": "Ada"}}\`, on port 3000. Outside an enclave there is no NSM, and the server starts anyway; in an enclave, \`NSM_REQUIRED=true\` prevents that.
 
 The entries under \`internal\` are for the toolchain of the same version, and change without notice.
 

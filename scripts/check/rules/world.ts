@@ -1,4 +1,4 @@
-/** Provides an account on a node, with which the rules of transactions are tried. */
+/** Provides an account on a node, to try the rules of transactions. */
 import type { SuiClientTypes } from '@mysten/sui/client';
 import { requestSuiFromFaucetV2 } from '@mysten/sui/faucet';
 import { SuiGrpcClient } from '@mysten/sui/grpc';

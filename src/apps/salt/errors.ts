@@ -5,7 +5,7 @@ export const SALT_ERRORS = {
   SALT_TOKEN_ALGORITHM: { status: 401, meaning: 'not signed with RS256' },
   SALT_TOKEN_TYPE: {
     status: 401,
-    meaning: 'a JWT of another type than an ID token, such as an access token (`at+jwt`)',
+    meaning: 'a JWT that is not an ID token, such as an access token (`at+jwt`)',
   },
   SALT_TOKEN_KEY_UNKNOWN: {
     status: 401,

@@ -5,6 +5,6 @@ export const WEATHER_SETTINGS = {
     schema: integerBetween(0, 3600),
     default: '30',
     meaning:
-      'seconds for which a reading, or the failure that the place is unknown, is cached for all spellings of the place. Other failures are cached for at most 5 s. 0 disables the cache',
+      'how many seconds the server caches a reading, or the failure that the place is unknown. All spellings of the place share it. Other failures are cached for at most 5 s. 0 disables the cache',
   },
 } as const satisfies SettingTable;

@@ -83,7 +83,7 @@ export async function createWorld(
     try {
       return await run(chain);
     } finally {
-      // The lists are dropped after an error too, since the chain may be in another state than they show.
+      // The lists are dropped after an error too, since they may no longer show the state of the chain.
       for (const list of lists) list.forget();
     }
   }

@@ -121,7 +121,7 @@ secrets are passed if a file of deployments/, or the network of --network, says 
     }
     checkConfigOptions(options);
     if (options['metrics-port'] === port)
-      throw new UsageError('give --metrics-port another port than --port');
+      throw new UsageError('give --metrics-port and --port different ports');
     const image = loadImage(options.eif);
     const manifest = readManifest(image.eif);
     const config = readConfig(image.eif);
@@ -207,7 +207,7 @@ function formatSecretsState(wasReady: boolean, hasSecrets: boolean, { secrets }:
   return 'The enclave has accepted its secrets. They were sealed for it: the relay read nothing. Root on this instance can read them at their source.';
 }
 
-/** The key and the provisioner with which secrets are sealed. */
+/** The requirements of the enclave that secrets are sealed for, and the provisioner's key. */
 interface Sealing {
   readonly requirements: Requirements;
   readonly provisioner: ProvisionerKey | undefined;

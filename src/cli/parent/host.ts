@@ -285,7 +285,7 @@ export function disable(host: Host, name: string): void {
   const [enclave, expose] = nameUnits(name);
   const shared = isLast ? ['sui-enclave-relay.path', 'sui-enclave-relay.service'] : [];
   must(host, 'systemctl', 'disable', '--quiet', '--now', expose, enclave, ...shared);
-  // The command above does not wait for this unit, which stops with the enclave's. An older version has none.
+  // The command above does not wait for this unit, which stops with the enclave's. Older versions lack it.
   run(host.env, 'systemctl', ['stop', nameEndUnit(name)]);
   // Otherwise systemd would still list a failed unit whose file is deleted.
   run(host.env, 'systemctl', ['reset-failed', expose, enclave, nameEndUnit(name), ...shared]);

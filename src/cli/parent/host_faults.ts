@@ -44,4 +44,4 @@ export interface HostFault {
 export const KEY_LOST = 'that ends the enclave, and its key is lost';
 
 /** Part of every advice that ends all enclaves of an instance, such as a reboot. */
-export const KEYS_LOST = 'for which every enclave here must end: their keys are lost';
+export const KEYS_LOST = 'which requires every enclave here to end: their keys are lost';

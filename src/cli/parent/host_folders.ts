@@ -127,7 +127,7 @@ function readStatus(path: string): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false });
 }
 
-/** Starts the units that end enclaves, since an enclave that an earlier version started has none. */
+/** Starts the units that end enclaves, since an enclave that an earlier version started lacks one. */
 function startEndUnits(host: Host, names: readonly string[]): void {
   const units = names.filter((name) => isActive(host, name)).map(nameEndUnit);
   if (units.length > 0) must(host, 'systemctl', 'start', ...units);

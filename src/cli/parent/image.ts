@@ -44,7 +44,7 @@ export function loadImage(path: string): EnclaveImage {
 export function requireRegisters(eif: string, registers: Image): void {
   const pcrs = eif.replace(/\.eif$/, '.pcrs');
   if (existsSync(pcrs) && readRegularFile(pcrs).toString().trim() !== formatPcrs(registers).trim()) {
-    throw new UsageError(`${pcrs} has the registers of another image than ${eif}: build both again`);
+    throw new UsageError(`${pcrs} does not have the registers of ${eif}: build both again`);
   }
 }
 

@@ -6,7 +6,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { ParentError } from './errors.ts';
 
-/** Maximum size of a file in bytes, twice as much as the relay writes. */
+/** Maximum size of a file in bytes: twice the maximum that the relay writes. */
 const MAX_FILE_BYTES = 2 * 1024 * 1024;
 
 /**

@@ -92,7 +92,7 @@ enclave would have a new key.`,
 });
 
 /**
- * Terminates an enclave for which nitro-cli has measured another PCR0, since it has another image.
+ * Terminates an enclave if nitro-cli has measured the PCR0 of another image.
  *
  * @throws ParentError: WRONG_STATE
  */

@@ -156,8 +156,9 @@ export class Poster {
   }
 
   /**
-   * Returns the time of the newest value for which a transaction was signed, or null if there is none. Also
-   * returns null if the time is more than a minute ahead of the clock: the clock was wrong at the signature.
+   * Returns the time of the newest value that a signed transaction posts, or null if no transaction was
+   * signed. Also returns null if the time is more than a minute ahead of the clock: the clock was wrong at
+   * the signature.
    */
   #newestSigned(): bigint | null {
     const { transactions, now } = this.#settings;

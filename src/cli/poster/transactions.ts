@@ -34,7 +34,7 @@ export interface Pending extends SignedPost {
   readonly lastEpoch: bigint;
 }
 
-/** Version of a coin for which a transaction was signed. */
+/** Version of a coin that a signed transaction uses. */
 interface UsedCoin {
   readonly id: string;
   readonly version: bigint;
@@ -51,7 +51,7 @@ const u64 = v.pipe(
 const base64 = v.pipe(v.string(), v.base64(), v.maxLength(200_000));
 
 const TransactionsFile = v.strictObject({
-  /** Time of the newest value for which a transaction was signed. */
+  /** Time of the newest value that a signed transaction posts. */
   newest: v.nullable(u64),
   used: v.array(v.strictObject({ coin: objectId, version: u64, last_epoch: u64 })),
   pending: v.array(

@@ -1,4 +1,4 @@
-/** Finds the enclave for which secrets are sealed, delivers the secrets, and checks the receipt. */
+/** Finds the enclave that secrets are sealed for, delivers the secrets, and checks the receipt. */
 import { type Image, readUserData, verifyAttestation } from 'sui-enclave/attestation';
 import { fetchAttestation, getAttestedKey } from 'sui-enclave/client/attestation';
 import { type Http, MAX_ENCLAVE_ANSWER_SIZE, serverMessage, throwNoAnswer } from 'sui-enclave/client/http';
@@ -82,7 +82,7 @@ export async function deliver(http: Http, { json, openAnswer, isReceipt }: Seale
     throw new ProvisionError('SECRETS_REFUSED', message, code);
   }
   if (!isReceipt(body)) {
-    throw new ProvisionError('SECRETS_RECEIPT', 'the enclave has other secrets than those that were sent');
+    throw new ProvisionError('SECRETS_RECEIPT', 'the enclave does not have the secrets that were sent');
   }
 }
 

@@ -114,7 +114,7 @@ export async function readBuild({ out, schema, bytecode }: ReleaseFiles): Promis
   if (formatPcrs(parsePcrs(pcrs)) !== pcrs || formatPcrs(registers) !== pcrs) {
     throw new ReleaseCommandError(
       'NOT_RELEASABLE',
-      `${record} has other registers than nitro.pcrs: build again`,
+      `${record} and nitro.pcrs have different registers: build again`,
     );
   }
   const files: readonly (readonly [name: string, path: string])[] = [

@@ -103,7 +103,7 @@ const TAKES: Readonly<
 export const main = command({
   name: 'release',
   purpose: `sign      writes release.json for the image in out/, signed by a key or a workflow, and appends it to the log
-verify    verifies a release: who signed it, of which commit, and that the log has it and does not withdraw it
+verify    verifies a release: its signer, its commit, and that the log lists it and does not withdraw it
 list      prints the log, if its head is fresh
 withdraw  appends a withdrawal to the log
 renew     signs the head of the log anew, before it expires

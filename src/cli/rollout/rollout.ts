@@ -92,7 +92,7 @@ interface Start {
 }
 
 /**
- * Refuses new enclaves of another image than the release's, and another signer than the config's.
+ * Refuses new enclaves whose image is not the release's, and a signer who is not the config's.
  *
  * @throws RolloutPlanError; SuiCommandError: RELEASE_SIGNER
  */
@@ -103,7 +103,7 @@ function checkReleased(
 ): void {
   const { image, version, source } = release;
   if (!isSameImage(image, world.findRegisters('new'))) {
-    throw new RolloutPlanError(`${plan.new.pcrs} has other registers than the release ${version}`);
+    throw new RolloutPlanError(`${plan.new.pcrs} does not have the registers of the release ${version}`);
   }
   const [, { config }] = deployments.application();
   checkSameSigner(deployments, config?.id, signer);

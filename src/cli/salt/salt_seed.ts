@@ -148,7 +148,7 @@ async function combineShares(path: string, files: readonly string[]): Promise<Re
     if (fingerprint(seed) !== seedFingerprint) {
       throw new SaltSeedError(
         'SHARES',
-        `the shares restore another seed than ${seedFingerprint}: one is damaged`,
+        `the shares do not restore the seed ${seedFingerprint}: one is damaged`,
       );
     }
     seeds.push(seed);

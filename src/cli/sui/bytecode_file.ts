@@ -21,7 +21,7 @@ export interface Bytecode {
 export interface Compiled extends Bytecode {
   /** The network for which the package was compiled. */
   readonly network: Network;
-  /** The version of Sui's framework with which it was compiled, for people. */
+  /** The version of Sui's framework that it was compiled with, for people to read. */
   readonly framework: string;
   /** Whether that framework is the stub, which only declares the interface. */
   readonly isStub: boolean;

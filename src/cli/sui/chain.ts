@@ -329,7 +329,7 @@ export class Chain {
     if (expected === undefined || expected === id) return id;
     throw new SuiCommandError(
       'DEPLOYMENT',
-      `the chain of ${this.network} is ${expected}, and that of the node is ${id}: name a node of ${this.network} by --rpc-url, or the node's network by --network`,
+      `the chain of ${this.network} is ${expected}, but the chain of the node is ${id}: name a node of ${this.network} by --rpc-url, or the node's network by --network`,
     );
   }
 

@@ -49,12 +49,12 @@ async function readBytecodeFile(
   return { ...parseBytecodeFile(content, { file, packageName, digest }), published };
 }
 
-/** Loads the compiler, which is in another package than this program. */
+/** Loads the compiler, which is not in this program's package. */
 const loadCompiler = async () => await (await loadToolchain()).compiler();
 
 /**
- * Checks the bytecode file, or without one that the compiler finds the package and its framework. Needs no
- * network.
+ * Checks the bytecode file. Without a file, checks that the compiler finds the package and its framework.
+ * Needs no network.
  *
  * @throws UsageError, ConfigError, UnreadableFileError; SuiCommandError: BYTECODE_FILE
  */

@@ -259,7 +259,7 @@ async function describeImage(
   const { application, commit, unchanged_tree, channel, registers } = parsed.output;
   if (!isSameImage(registers, image)) {
     return {
-      note: `WARNING: ${recordPath} has other registers than ${path}: they come from different builds.`,
+      note: `WARNING: ${recordPath} and ${path} have different registers: they come from different builds.`,
       doubt: `is of an unknown build, since ${recordPath} has other registers`,
       origin: `${recordPath} has other registers`,
       secrets: `${recordPath} has other registers`,

@@ -190,7 +190,7 @@ export interface Naming {
  * Returns the type that the enclave signs. Without `fields`, its field names come from a struct whose fields
  * have the types of the signed values, in order; the first value may also be a nonce (`enclave::once`), which
  * the struct lacks. Structs that the function creates come first, then other structs of its module, and then
- * those of other modules. It is an error if several structs fit that name their fields differently.
+ * those of other modules. It is an error if several structs fit but name their fields differently.
  *
  * @param otherModules the other modules of the package
  * @throws SuiCommandError: FUNCTION

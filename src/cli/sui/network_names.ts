@@ -1,4 +1,4 @@
-/** The networks of Sui and their nodes. This module loads no client, so commands without one start faster. */
+/** The networks of Sui and their nodes. Loads no client, so commands that need no client start faster. */
 
 /** The public nodes of the Sui Foundation, and the node of `sui start`. */
 export const NODES = {

@@ -99,7 +99,7 @@ export const PUBLISHED_OPTION = {
   },
 } as const;
 
-/** The option for enclaves that are attested under another root than AWS's. */
+/** The option for enclaves that are attested under a root other than AWS's. */
 export const ROOT_OPTION = {
   root: {
     value: '<file>',

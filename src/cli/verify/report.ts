@@ -22,7 +22,7 @@ export interface ReportRequest {
   readonly publicKey: Uint8Array | null;
   /** DER of the roots that replace AWS's. */
   readonly roots: readonly Uint8Array[] | null;
-  /** Whether to refuse documents that are trusted only under another root than AWS's. */
+  /** Whether to refuse documents that are trusted only under a root other than AWS's. */
   readonly requireHardware: boolean;
 }
 

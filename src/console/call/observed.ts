@@ -13,7 +13,7 @@ export interface ObservedRequest {
   /** Part of the request that the host could read; empty if the body is sealed or missing. */
   readonly request: string;
   readonly answer: string;
-  /** Key in hexadecimal with which the answer claims to be signed. */
+  /** Key in hexadecimal that the answer claims to be signed with. */
   readonly key: string | undefined;
 }
 

@@ -11,7 +11,7 @@ const PATHS: Readonly<Record<State, string>> = {
   'not reached': 'M5 8h6',
 };
 
-/** @param label text for screen readers. Without one, the text beside the mark says the same */
+/** @param label text for screen readers. Without a label, the text beside the mark says the same */
 export function Mark({ state, label }: { readonly state: State; readonly label?: string }) {
   return (
     <>

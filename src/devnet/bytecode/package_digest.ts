@@ -1,4 +1,4 @@
-/** Computes the digest of a package's code and dependencies, for which an upgrade is authorized. */
+/** Computes the digest of a package's code and dependencies. An upgrade is authorized for this digest. */
 import { fromHex } from '@mysten/sui/utils';
 import { blake2b } from '@noble/hashes/blake2.js';
 

@@ -1,7 +1,7 @@
 /**
- * Finds the versions of packages with which the code of a call runs, by the rules of `linkage/analysis.rs`
- * and `resolution.rs` in Sui's execution layer. Finds the versions with which a package is published, by the
- * rules of `build_linkage_table` in `move_package.rs`.
+ * Finds the package versions that the code of a call runs with, by the rules of `linkage/analysis.rs` and
+ * `resolution.rs` in Sui's execution layer. For a package that is published, finds the versions of its
+ * dependencies, by the rules of `build_linkage_table` in `move_package.rs`.
  */
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { CommandFailure, Refusal } from '../failures.ts';
@@ -88,7 +88,7 @@ export function findCallLinkage(packages: Packages, { id, isPrivate, typePackage
 }
 
 /**
- * Returns the packages with which a package runs while it is being published.
+ * Returns the packages that a package runs with while it is being published.
  *
  * @throws CommandFailure: INVALID_LINKAGE, PUBLISH_UPGRADE_MISSING_DEPENDENCY,
  *   PUBLISH_UPGRADE_DEPENDENCY_DOWNGRADE; Refusal for a missing dependency; RangeError for bytes that are not

@@ -56,7 +56,7 @@ export class Runtime {
   #eventBytes = 0;
   /** Index of the running command. */
   command = 0;
-  /** Attestation document that the running command may load; undefined without one. */
+  /** Attestation document that the running command may load; undefined if it may load none. */
   document: Value | undefined;
   readonly #children = new Map<Address, Child>();
   /** Owners of the objects that were taken by value, by id. */

@@ -38,7 +38,7 @@ export interface TypedCall extends TypedParts {
   readonly declaration: DeclaredFunction;
   readonly linkage: Linkage;
   readonly types: readonly MoveType[];
-  /** Parameters of the function. They include contexts, for which a transaction has no argument. */
+  /** Parameters of the function. They include contexts, which a transaction does not pass. */
   readonly parameters: readonly MoveType[];
 }
 

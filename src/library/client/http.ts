@@ -33,7 +33,7 @@ const MAX_MESSAGE_LENGTH = 500;
  * Sends a request, and parses its answer as JSON.
  *
  * @param path relative to the base, with its query
- * @param body sent as JSON by POST; without one, the request is a GET
+ * @param body sent as JSON by POST; without a body, the request is a GET
  * @throws ClientError
  */
 export async function requestJson(http: Http, path: string, body?: unknown): Promise<JsonAnswer> {

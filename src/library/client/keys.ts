@@ -221,6 +221,6 @@ async function isSignedBy(publicKey: Uint8Array, { signature, signedBytes }: Rec
 
 function notSigned(): ClientError {
   const message =
-    "the answer's signature does not match its data and the attested key: do not use the answer. If the fields of the schema have other types or another order than the application's, no answer matches: compare the schema with schema.json";
+    "the answer's signature does not match its data and the attested key: do not use the answer. If the schema's fields differ from the application's in type or order, no answer matches: compare the schema with schema.json";
   return new ClientError('CLIENT_SIGNATURE', message);
 }

@@ -4,7 +4,7 @@ import { isTimeout, TIMEOUT_RANGE } from '../fetch.ts';
 import { invalidOption } from './http.ts';
 
 /**
- * The requirements of a client: those of a policy except the nonce, which the client makes. The policy names
+ * The requirements of a client: a policy without the nonce, which the client makes. The policy names
  * either the images that may answer, or a release that `verifyRelease` of `sui-enclave/release` has verified.
  * In the latter case, the release's image may answer.
  */

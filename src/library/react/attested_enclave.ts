@@ -20,7 +20,7 @@ export interface RegisteredEnclaveOptions extends Omit<ConfigClientOptions, 'sig
 }
 
 /**
- * The enclave has another signing key than before: it has restarted, or another enclave answers. Each key has
+ * The signing key has changed: the enclave has restarted, or another enclave answers. Each key has
  * 32 bytes.
  */
 export interface KeyChange {

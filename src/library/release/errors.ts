@@ -16,7 +16,7 @@ export const RELEASE_CODES = {
   RELEASE_IDENTITY: 'A statement is signed by another identity: see ReleaseIdentityError.',
   RELEASE_COMMIT: 'The statements and the certificate do not name the same commit and tag.',
   RELEASE_SUBJECTS:
-    'The statements are about different files, lack one, or name other registers than nitro.pcrs.',
+    'The statements are about different files, lack one, or name registers that differ from nitro.pcrs.',
   RELEASE_LOG: 'The log is not one chain of entries, or its head does not name its last entry.',
   RELEASE_NOT_LOGGED: 'The log has no entry for exactly this release.',
   RELEASE_CONFLICT: 'The log has two releases of one version with different files.',

@@ -107,7 +107,7 @@ export function readRelease(statements: readonly Statement[]): ReleaseContent {
   const content = { ...readPredicate(release.predicate), subjects };
   const registers = bytesToHex(sha256(utf8ToBytes(formatPcrs(content.image))));
   if (subjects.get('nitro.pcrs') !== registers) {
-    throw new ReleaseError('RELEASE_SUBJECTS', 'nitro.pcrs has other registers than the statement');
+    throw new ReleaseError('RELEASE_SUBJECTS', 'nitro.pcrs and the statement have different registers');
   }
   const commit = readCommit(provenance.predicate);
   if (commit !== content.source.commit) {

@@ -120,7 +120,7 @@ export function provisionedBytes({ key, enc, ciphertext }: SealedSecrets, state:
 
 export interface SealSecretsOptions {
   /**
-   * Key that signs the message. Without one, only a hand-off to an enclave without provisioners accepts the
+   * Key that signs the message. Without a key, only a hand-off to an enclave without provisioners accepts the
    * message.
    */
   readonly provisioner?: ProvisionerKey | undefined;

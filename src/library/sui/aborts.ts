@@ -18,7 +18,7 @@ const ERRORS: Readonly<Record<string, readonly [code: number, explanation: strin
   ],
   'enclave::EInvalidPCRs': [
     4,
-    'the enclave runs another image than the config allows: deploy the image of the config, or update the PCRs',
+    'the enclave runs an image that the config does not allow: deploy the image of the config, or update the PCRs',
   ],
   'enclave::EInvalidPublicKey': [
     5,

@@ -11,7 +11,7 @@ export const SUI_CODES = {
     'The node refused the request, for a reason that has no code of its own: see NodeRefusedError.',
   SUI_NODE_ANSWER: "The node's answer is invalid.",
   SUI_OBJECT_NOT_FOUND: 'The object does not exist, or was deleted: see ObjectNotFoundError.',
-  SUI_OBJECT_TYPE: 'The object has another type than expected: see WrongObjectTypeError.',
+  SUI_OBJECT_TYPE: 'The object does not have the expected type: see WrongObjectTypeError.',
   SUI_GAS: "The sender's SUI, or the gas budget, doesn't cover the transaction.",
   SUI_EQUIVOCATION: 'Another transaction holds a lock on an owned object of this one.',
   SUI_OBJECT_CHANGED: 'An object changed after it was read and before the transaction was executed.',
@@ -89,7 +89,7 @@ export class ObjectNotFoundError extends SuiError {
   }
 }
 
-/** The object has another type than expected. */
+/** The object does not have the expected type. */
 export class WrongObjectTypeError extends SuiError {
   /** Id of the object that has another type. */
   readonly objectId: string;

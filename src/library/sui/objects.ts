@@ -89,7 +89,7 @@ const CLAIMED = normalizeStructTag('0x2::derived_object::Claimed');
 /**
  * Reads a config by its object id.
  *
- * @throws SuiError, of which ObjectNotFoundError and WrongObjectTypeError are subclasses; the reason of an
+ * @throws SuiError, or its subclasses ObjectNotFoundError and WrongObjectTypeError; the reason of an
  *   aborted signal
  */
 export async function readConfig(

@@ -84,7 +84,7 @@ function describeDifference(
   if (onChain.kind !== undefined && onChain.kind !== STRUCT_KIND) return `${name} on chain is not a struct`;
   if (onChain.typeParameters.length > 0) return `${name} on chain has type parameters`;
   if (depth === 0) return `${name} is nested too deeply`;
-  // The node chooses the order of fields in its answer. The order of their bytes is that of the positions.
+  // The node chooses the order of fields in its answer. Their bytes follow the order of the positions.
   const chainFields = [...onChain.fields].sort((a, b) => (a.position ?? 0) - (b.position ?? 0));
   for (const [index, field] of fields.entries()) {
     const chainField = chainFields[index];

@@ -51,8 +51,7 @@ export const SUI_V1: Profile = {
 
 /**
  * Returns why the circuit can't process the value of a claim, or null if it can. The circuit hashes the bytes
- * of the token, so a value that JSON writes with an escape would give another address than the decoded
- * string.
+ * of the token, so a value that JSON writes with an escape would not give the address of the decoded string.
  *
  * @param maxQuoted maximum length in characters, with both quotes
  */

@@ -47,7 +47,7 @@ export async function completeLogin(redirect: Redirect, options: CompleteOptions
   const parameters = readParameters(redirect, login.redirectUri);
   const state = parameters.get('state');
   if (state !== login.state) {
-    const message = 'the answer has another state than the login of this session: begin again';
+    const message = "the answer does not have the state of this session's login: begin again";
     throw new ZkLoginError('ZKLOGIN_STATE', message);
   }
   const error = parameters.get('error');
@@ -56,10 +56,7 @@ export async function completeLogin(redirect: Redirect, options: CompleteOptions
   const iss = parameters.get('iss');
   const { issuer } = login.provider;
   if (iss !== undefined && issuer !== MICROSOFT_ISSUER && !isIssuedBy(issuer, { iss })) {
-    throw new ZkLoginError(
-      'ZKLOGIN_REDIRECT',
-      'the answer is from another issuer than the provider of the login',
-    );
+    throw new ZkLoginError('ZKLOGIN_REDIRECT', 'the issuer of the answer is not the provider of the login');
   }
   const jwt = await findToken(parameters, login, options);
   checkToken(jwt, { issuer, clientId: login.clientId, nonce: login.nonce }, (options.now ?? Date.now)());

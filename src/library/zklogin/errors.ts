@@ -24,7 +24,7 @@ export const ZKLOGIN_CODES = {
   ZKLOGIN_REFUSED: 'A service answered with an error: see ServiceRefusedError.',
   ZKLOGIN_MALFORMED_ANSWER: 'The answer of a service is invalid.',
   ZKLOGIN_LOAD: 'A part of this library that is loaded on demand could not be loaded.',
-  ZKLOGIN_PROOF: 'The proof has another header or issuer than the token, or the network refuses it.',
+  ZKLOGIN_PROOF: "The header or issuer of the proof differs from the token's, or the network refuses it.",
   ZKLOGIN_CLOSED:
     'The login was given up: its window was closed, another login began, or it took too long. Wallets only.',
   ZKLOGIN_NOT_CONFIRMED: 'The user did not confirm, so nothing was signed. Wallets only.',

@@ -186,7 +186,7 @@ function checkClaim(
 
 /**
  * Returns a claim as written in the payload. Neither the circuit nor validators understand nesting, so the
- * name must occur only once. Otherwise, a proof could be about another value than the parsed one.
+ * name must occur only once. Otherwise, a proof could be about a value other than the parsed one.
  *
  * @param pattern matches every spelling of the name
  * @returns null if the payload has no such claim, or if its value is not a string

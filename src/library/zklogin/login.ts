@@ -84,7 +84,7 @@ export class Login {
    * A proof doesn't reveal its ephemeral key, nonce, subject or salt. If one of these is wrong, only a
    * validator notices it, when the first transaction is sent.
    *
-   * @throws ZkLoginError: ZKLOGIN_PROOF if the proof has another header or issuer than the token;
+   * @throws ZkLoginError: ZKLOGIN_PROOF if the header or issuer of the proof differs from the token's;
    *   ZKLOGIN_OPTION
    */
   open(options: OpenOptions): ZkLoginSession {
@@ -93,10 +93,7 @@ export class Login {
     const partial = readProof(proof);
     const { value, indexMod4 } = partial.issBase64Details;
     if (partial.headerBase64 !== readHeader(jwt) || findInPayload(jwt, value) !== indexMod4) {
-      throw new ZkLoginError(
-        'ZKLOGIN_PROOF',
-        'the proof has another header or issuer than the token of this login',
-      );
+      throw new ZkLoginError('ZKLOGIN_PROOF', "the proof's header or issuer differs from the token's");
     }
     const address = this.address(salt, { legacyAddress });
     const { subject, audience } = this.claims;

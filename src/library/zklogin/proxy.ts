@@ -48,7 +48,7 @@ const TIMEOUT_MS = 60_000;
 const SERVICE = 'proving service';
 
 /**
- * The statuses with which this middleware refuses a request itself, or reports that the proving service
+ * The statuses that this middleware chooses itself: it refuses a request, or reports that the proving service
  * doesn't answer.
  */
 const STATUSES = {

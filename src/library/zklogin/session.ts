@@ -48,7 +48,7 @@ export interface ExecuteOptions {
    * completed it. A rejection ends the call with the same error, and nothing is signed.
    */
   readonly approve?: (transaction: Uint8Array) => Promise<void>;
-  /** Time for which to look up the transaction after an unclear answer, in milliseconds. Default: 10,000. */
+  /** How long to look up the transaction after an unclear answer, in milliseconds. Default: 10,000. */
   readonly lookUpMs?: number;
   /**
    * Time limit in milliseconds within which the node's reads must show the transaction, so that the next one

@@ -21,7 +21,7 @@ export function createSigner({
   try {
     return new ZkLoginSigner({ ephemeralSigner, maxEpoch, inputs, legacyAddress, address });
   } catch {
-    throw new ZkLoginError('ZKLOGIN_PROOF', 'the proof has another issuer than the address');
+    throw new ZkLoginError('ZKLOGIN_PROOF', "the proof's issuer differs from the address's");
   }
 }
 

@@ -84,7 +84,7 @@ async function completeWithSigner(
   if (address === sender) {
     throw new ZkLoginError(
       'ZKLOGIN_OPTION',
-      "sponsor must be a Signer of another address than the session's, or a function",
+      "sponsor must be a function, or a Signer whose address is not the session's",
     );
   }
   transaction.setGasOwner(address);

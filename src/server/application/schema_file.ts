@@ -1,4 +1,4 @@
-/** Reads `schema.json` of an application, with which `GET /schema` answers unchanged. */
+/** Reads `schema.json` of an application. `GET /schema` returns the file unchanged. */
 import { isUtf8 } from 'node:buffer';
 import { existsSync, readFileSync } from 'node:fs';
 import { ConfigError } from 'sui-enclave/errors';

@@ -75,8 +75,8 @@ export function createGuard(app: Express, before: readonly RequestHandler[], par
           run(readable, response, (error) => {
             Object.assign(readable, { url, baseUrl, params, route });
             if (error) reject(error);
-            // Call the handler here, so that it keeps the context of the handlers before it, such as that of
-            // an AsyncLocalStorage.
+            // Call the handler here, so that it keeps the context of the handlers before it, such as the
+            // context of an AsyncLocalStorage.
             else callHandler(handler, readable, response, next).then(resolve, reject);
           });
         }),

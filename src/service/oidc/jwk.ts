@@ -71,7 +71,7 @@ export interface KeyOfId extends UsableKey {
 /** The keys of a set that a token can name; other keys are ignored. */
 export interface KeysById {
   readonly byId: ReadonlyMap<string, KeyOfId>;
-  /** Ids for which the set has only malformed keys. */
+  /** Ids whose keys in the set are all malformed. */
   readonly malformed: ReadonlySet<string>;
 }
 

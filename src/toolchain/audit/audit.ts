@@ -248,7 +248,7 @@ async function fetchSource(mainAudit: Audit): Promise<AuditedSource | undefined>
     );
     const frameworkText = auditedSource.isApart
       ? `version ${framework.version}, by the digests of its packages`
-      : 'that of this program, byte for byte';
+      : "the same as this program's, byte for byte";
     checks.same('the framework in the sources', frameworkText);
     return auditedSource;
   });

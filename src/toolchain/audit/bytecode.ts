@@ -45,7 +45,7 @@ export interface Comparison {
    * nothing.
    */
   readonly isDecisive: boolean;
-  /** Commits, beginning with the config's. Only as many are read as needed. */
+  /** Commits, beginning with the config's. Each is read only when it is needed. */
   readonly commits: AsyncIterable<MoveCommit>;
 }
 

@@ -106,7 +106,7 @@ export class MoveCommit {
     }
     if (otherRoot === undefined) return roots[0];
     throw createUnknownError(
-      `the package has modules of move/${root} and of move/${otherRoot} of ${this.name}, of which neither depends on the other`,
+      `the package has modules of move/${root} and of move/${otherRoot} of ${this.name}, and neither depends on the other`,
     );
   }
 

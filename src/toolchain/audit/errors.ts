@@ -37,7 +37,7 @@ export const AUDIT_CODES = {
   SOURCE_INVALID: [failed, 'The folder that the config names does not hold an application.'],
   FRAMEWORK_VERSION: [
     failed,
-    'The image was built with a version or state of the framework that differs from that of this program. The message says how to get the right program.',
+    "The image was built with a version or state of the framework that differs from this program's. The message says how to get the right program.",
   ],
   FRAMEWORK_UNKNOWN: [
     failed,
@@ -64,9 +64,9 @@ export const AUDIT_CODES = {
   ENCLAVE_DEBUG: [failed, 'An enclave runs in debug mode: its parent can read its memory.'],
   ROOT_UNKNOWN: [
     failed,
-    "An enclave's certificates have another root than AWS's, as those of an emulated enclave do.",
+    "An enclave's certificates have a root other than AWS's, as an emulated enclave's do.",
   ],
-  ENCLAVE_REGISTERS: [failed, 'An enclave attests other registers than the config names.'],
+  ENCLAVE_REGISTERS: [failed, "An enclave attests registers that differ from the config's."],
   ATTESTATION_INVALID: [failed, "An enclave's attestation document is not valid."],
   KEY_DIFFERS: [failed, 'The server at a URL says that it signs with a key other than the attested one.'],
   KEY_NOT_REGISTERED: [failed, 'The attested key of an enclave is not registered under the config.'],

@@ -19,8 +19,8 @@ const LIST_MS = 5 * 60_000;
 
 /**
  * Returns a commit that the auditor names, as `<commit>` or `<commit>:<folder>`. The commit is in the
- * repository of the config's source. Without a folder in the text, the folder is that of the config's source
- * too.
+ * repository of the config's source. Without a folder in the text, the folder is the one
+ * of the config's source too.
  *
  * @throws UsageError
  */

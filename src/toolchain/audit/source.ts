@@ -216,7 +216,7 @@ function checkKnown({ packages }: NpmLock, framework: OwnFramework): void {
     }
     if (integrity !== knownIntegrity) {
       throw createUnknownError(
-        `has ${printable(path)} with the integrity ${integrity}, and that of ${framework.version} is ${knownIntegrity}`,
+        `has ${printable(path)} with the integrity ${integrity}, but version ${framework.version} has ${knownIntegrity}`,
       );
     }
   }

@@ -56,7 +56,7 @@ the rest of its system. It stays the same if only comments change, or a file mov
   options: {
     'app-dir': {
       ...APP_DIR_OPTION['app-dir'],
-      help: `in a clone, the folder of one application from its root (default: those of ${APPS.join(' and ')})`,
+      help: `in a clone, the folder of one application from its root (default: the folders of ${APPS.join(' and ')})`,
     },
     cache: {
       value: '<folder>',

@@ -19,7 +19,7 @@ interface Builder {
   command(build: ContainerBuild): string[];
   /** Wraps a command so that it has no network, if the program itself has no option for that. */
   isolate?(command: readonly string[]): string[];
-  /** Returns the command that removes the built image, of which only the files are needed. */
+  /** Returns the command that removes the built image. Only its files are needed. */
   remove?(id: string): string[];
 }
 

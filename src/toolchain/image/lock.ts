@@ -27,7 +27,7 @@ const Lock = v.strictObject({
   archive_time: v.pipe(v.string(), v.regex(/^\d{8}T\d{6}Z$/)),
   /** Packages that people asked for. All other packages are their dependencies. */
   wanted: v.array(Name),
-  /** Source packages of which people asked for the original tarball. */
+  /** Source packages whose original tarball people asked for. */
   wanted_sources: v.array(Name),
   packages: v.array(LockedFile),
   sources: v.array(LockedFile),

@@ -188,7 +188,7 @@ function resolveLinks(path: string): string {
   return existsSync(path) ? realpathSync(path) : path;
 }
 
-/** Returns the sources of a package with which its dependents are compiled. */
+/** Returns the sources of a package, without tests, to compile its dependents. */
 export function sourcesForDependents(name: string): Record<string, string> {
   return withoutTests(readPackage(packageDir(name)));
 }

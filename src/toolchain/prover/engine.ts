@@ -57,8 +57,8 @@ export function generateKernels(go: string): void {
 }
 
 /**
- * Packages whose tests run again with each code path that `PROVER_VECTORS` forces. The tests of other
- * packages run each path themselves, or have none.
+ * Packages whose tests run again with each code path that `PROVER_VECTORS` forces. Other packages
+ * have no such paths, or their tests run each path themselves.
  */
 const FORCED_PACKAGES = ['.', './internal/groth16', './internal/worker'];
 

@@ -204,7 +204,7 @@ async function checkRefusals(url: URL, request: ProofRequest | undefined): Promi
     ),
     await checkRefusal(
       url,
-      "another epoch than the nonce's is refused",
+      "an epoch other than the nonce's is refused",
       json({ maxEpoch: Number(request.maxEpoch) + 1 }),
       [422],
     ),
@@ -236,7 +236,7 @@ async function checkProof(url: URL, { request, input, keys }: Login): Promise<Ch
       const isIssuer = issBase64Details.value === value && issBase64Details.indexMod4 === indexMod4;
       // Both values are part of a signature, and wallets accept only those of their own token.
       if (!isIssuer || headerBase64 !== input.headerBase64) {
-        return [false, 'the answer has another header or issuer than the token'];
+        return [false, "the answer's header or issuer differs from the token's"];
       }
       const { a, b, c } = proofPoints;
       const isValid = (verifyingKey: typeof keys.own.verifyingKey) =>

@@ -1,6 +1,6 @@
 /**
- * Audits honest configs, with which the audit agrees, and configs and enclaves that lie. It reports each lie
- * with a code of its own.
+ * Audits honest configs, and configs and enclaves that lie. The audit agrees with the honest configs, and
+ * reports each lie with a code of its own.
  */
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -59,7 +59,7 @@ test('an audit names who signed a release of the image, and does not count that 
   });
 });
 
-test('an audit reports a release of another commit and folder than the config names', async () => {
+test('an audit reports a release of a commit and folder that the config does not name', async () => {
   const folder = await writeRelease({ commit: 'd'.repeat(40), folder: 'src/apps/salt' });
   expect(await audit(folder, '--quick')).toMatchObject({
     exit: 1,

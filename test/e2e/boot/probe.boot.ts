@@ -108,7 +108,7 @@ afterAll(async () => {
 });
 
 describe('the test image', () => {
-  test('has other registers than the production image, but the same boot system', () => {
+  test('differs from the production image in its registers, and has the same boot system', () => {
     const [testImage, production] = ['out/test.pcrs', 'out/nitro.pcrs'].map((path) =>
       parsePcrs(readFileSync(path, 'utf8')),
     );

@@ -193,7 +193,7 @@ describe('a separate verdict is shown for', () => {
     });
   });
 
-  test('a schema that names other fields than the contract reads', async () => {
+  test('a schema whose fields differ from those that the contract reads', async () => {
     const host = await lyingHost('/schema', (text) => {
       const schema = JSON.parse(text);
       const [type] = schema.signs;

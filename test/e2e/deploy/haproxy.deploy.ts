@@ -21,7 +21,7 @@ import {
 
 /** Size of the largest body that HAProxy accepts, in bytes. */
 const LIMIT = 24_576;
-/** Settings for bursts, with which HAProxy refuses no request. */
+/** Settings under which HAProxy refuses no request of a burst. */
 const PATIENT = { QUEUE_LENGTH: '100', QUEUE_SECONDS: '40', PROOF_SECONDS: '10' };
 const NAME = isInstalled ? 'HAProxy' : `HAProxy (skipped: ${HAPROXY} is not installed)`;
 

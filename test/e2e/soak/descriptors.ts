@@ -57,7 +57,8 @@ async function openConnections(origin: string, count: number): Promise<Socket[]>
 let places = 0;
 
 /**
- * Sends a request, and counts its outcome: `200`, the code of the refusal, or that of the connection's error.
+ * Sends a request, and counts its outcome: `200`, the code of the refusal, or the code of the connection's
+ * error.
  */
 async function askOnce(origin: string, counts = new Map<string, number>()): Promise<Map<string, number>> {
   places += 1;

@@ -58,7 +58,7 @@ export class ParentMachine extends Machine {
     return { eif: `/var/tmp/${folder}/nitro.eif`, pcr0: registers.pcr0 };
   }
 
-  /** Installs an enclave's units. The fake of vsock uses other loopback addresses than 127.0.0.1. */
+  /** Installs an enclave's units. The fake of vsock uses loopback addresses other than 127.0.0.1. */
   install(name: string, eif: string, port: number, ...furtherOptions: string[]): Output {
     const options = ['--eif', eif, '--address', '127.0.0.1', '--port', String(port), ...furtherOptions];
     return this.run(...PROGRAM, 'host', 'install', name, ...options);

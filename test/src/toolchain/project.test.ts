@@ -66,7 +66,7 @@ describe('a clone', () => {
     );
   });
 
-  test('refuses an application whose app.yaml has another name than its folder', () => {
+  test('refuses an application whose name in app.yaml is not the name of its folder', () => {
     const root = folderWith({ 'src/apps/dice/app.yaml': `name: tally\n${YAML}` });
     expect(() => cloneAt(root).application('dice')).toThrow(/has the name tally/);
   });

@@ -335,7 +335,7 @@ export class Play {
     this.#closers.push(watchFolder(source, isSource, () => this.#inTurn(() => this.#buildPage())));
   }
 
-  /** Publishes again if the application signs other types than before. */
+  /** Publishes again if the types that the application signs have changed. */
   #compareSigned(signs: string): void {
     const before = this.#signs;
     this.#signs = signs;

@@ -1,6 +1,6 @@
 /**
- * Reads the account of `make dev-sui`: the one of SUI_PRIVATE_KEY, or one with a development key that is kept
- * between starts.
+ * Reads the account of `make dev-sui`: the account of SUI_PRIVATE_KEY, or else of a development key that is
+ * kept between starts.
  */
 import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

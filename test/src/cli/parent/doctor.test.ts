@@ -76,7 +76,7 @@ describe('the doctor', () => {
         put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 1023\ncpu_count: 4\n');
         parent.setEnclave({ MemoryMiB: 512, NumberOfCPUs: 2 });
       },
-      /reserves 1023 MiB, of which running enclaves use 512, and the image needs 512: raise .*, for which every enclave here must end: their keys are lost/,
+      /reserves 1023 MiB, of which running enclaves use 512, and the image needs 512: raise .*, which requires every enclave here to end: their keys are lost/,
     ],
     [
       'CPUs that another enclave uses',
@@ -84,7 +84,7 @@ describe('the doctor', () => {
         put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 1024\ncpu_count: 3\n');
         parent.setEnclave({ MemoryMiB: 512, NumberOfCPUs: 2 });
       },
-      /reserves 3 CPUs, of which running enclaves use 2, and 2 are needed: raise .*, for which every enclave here must end: their keys are lost/,
+      /reserves 3 CPUs, of which running enclaves use 2, and 2 are needed: raise .*, which requires every enclave here to end: their keys are lost/,
     ],
     [
       'too few hugepages',
@@ -193,7 +193,7 @@ describe('the doctor', () => {
       const endAdvice = /stop|allocator\b(?!\.yaml| reserves)|reboot/i;
       for (const { text } of findings.filter(({ isAboutAnother }) => isAboutAnother)) {
         if (endAdvice.test(text))
-          expect(text).toMatch(/, for which every enclave here must end: their keys are lost/);
+          expect(text).toMatch(/, which requires every enclave here to end: their keys are lost/);
       }
       expect(findings.filter(({ text }) => endAdvice.test(text)).length).toBeGreaterThan(0);
     },

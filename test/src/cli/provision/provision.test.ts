@@ -325,7 +325,7 @@ describe('provision refuses', () => {
     expect(await run()).toMatchObject({ status: 3, stderr: expect.stringMatching(/^POLICY_PCRS/) });
   });
 
-  test("an enclave under another root than AWS's, without --root: exit 3", async () => {
+  test("an enclave under a root other than AWS's, without --root: exit 3", async () => {
     const { server } = await start();
     const args = ['--secrets', file('secrets.json'), '--pcrs', file('dev.pcrs'), '--key', file('me.pem')];
     const { status, stderr } = await callScript('provision/provision.ts', [server.url, ...args]);
@@ -407,7 +407,7 @@ describe('provision refuses', () => {
     expect(stderr).toMatch(message);
   });
 
-  test('an enclave under another root than --root: exit 3', async () => {
+  test('an enclave under a root that --root does not name: exit 3', async () => {
     const server = await startVault({ provisioners: [me.hex], nsm: new EmulatedNsm() });
     expect(await withFile(server.url)).toMatchObject({
       status: 3,

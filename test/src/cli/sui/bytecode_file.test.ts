@@ -104,7 +104,7 @@ test.each([
 describe('a bytecode file is refused before anything is sent:', () => {
   test.each<[string, () => Promise<{ exit: number | null; json(): Record<string, unknown> }>, string]>([
     [
-      'with another digest than the option has',
+      'whose digest is not the one in --digest',
       () => publish('--bytecode', file, '--digest', '0'.repeat(64)),
       'BYTECODE_FILE',
     ],

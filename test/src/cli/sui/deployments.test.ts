@@ -628,7 +628,7 @@ describe('the file', () => {
     await deployments.record(otherChain, outcome, () => [['other', application]]);
     expect(deployments.read()).toEqual(content);
     expect(otherChain.notes.at(-1)).toContain(
-      'the chain of testnet is 4c78adac, and that of the node is 07070707',
+      'the chain of testnet is 4c78adac, but the chain of the node is 07070707',
     );
     await deployments.record(chain, { ...outcome, status: 'unsigned' }, () => [['app', application]]);
     expect(chain.notes.at(-1)).toContain('once the transaction has been executed');

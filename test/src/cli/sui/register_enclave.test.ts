@@ -87,7 +87,7 @@ describe('register_enclave refuses a document that the chain would not verify:',
 });
 
 describe('register_enclave refuses a document that the contract, or the admin, would not accept:', () => {
-  test('of another image than the config allows', async () => {
+  test('of an image that the config does not allow', async () => {
     await fixture.rotate(configId, capId);
     const { url } = await startServer({ nsm: fixture.nsm });
     await expectRefused(register(url), 'POLICY_PCRS', 'PCR0 differs');

@@ -40,7 +40,7 @@ describe('SUI_PRIVATE_KEY', () => {
     expect(findSender(env, { address: key.toSuiAddress() })).toBe(key.toSuiAddress());
   });
 
-  test('of another address than --address is refused', () => {
+  test('of an address other than --address is refused', () => {
     const env = { SUI_PRIVATE_KEY: signerKey.getSecretKey() };
     expect(() => findSender(env, { address: otherKey.toSuiAddress() })).toThrow(
       `SUI_PRIVATE_KEY is the key of ${signerKey.toSuiAddress()}, not of --address ${otherKey.toSuiAddress()}`,

@@ -109,7 +109,9 @@ upgrade-capability = "${upgradeCap}"
       expect(exit).toBe(2);
       expect(json()).toMatchObject({
         code: 'DEPLOYMENT',
-        error: expect.stringContaining('the chain of testnet is 4c78adac, and that of the node is 01010101'),
+        error: expect.stringContaining(
+          'the chain of testnet is 4c78adac, but the chain of the node is 01010101',
+        ),
       });
     }
     expect(fixture.node.calls).not.toContain('ExecuteTransaction');

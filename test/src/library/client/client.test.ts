@@ -471,7 +471,7 @@ describe('the attestation', () => {
     expect(enclave.requests.filter((url) => url.startsWith('/get_attestation'))).toHaveLength(2);
   });
 
-  test('is refused if it binds another key than the policy names', async () => {
+  test('is refused if it binds a key other than the one in the policy', async () => {
     const policy = { images: [enclave.image], publicKey: enclave.key.publicKey };
     const client = createClient({ policy });
     await client.processData(QUESTION, WeatherResponse);

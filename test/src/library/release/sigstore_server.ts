@@ -1,5 +1,5 @@
 /**
- * Fakes the services with which a workflow of GitHub signs, on loopback: the issuer of its tokens, Fulcio and
+ * Fakes, on loopback, the services that a GitHub workflow uses to sign: the issuer of its tokens, Fulcio and
  * Rekor. Certificates and entries are those of `sigstore.ts`.
  */
 import { createPublicKey, verify } from 'node:crypto';

@@ -214,7 +214,7 @@ describe.each(['key', 'keyless'] as const)('the verification of a release by %s'
       { statements: [provenance(RUN.commit, otherFiles), releaseStatement()] },
     ],
     [
-      'with other registers than its nitro.pcrs',
+      'whose registers differ from its nitro.pcrs',
       'RELEASE_SUBJECTS',
       {
         statements: [provenance(), releaseStatement({ registers: { ...REGISTERS, pcr2: 'd3'.repeat(48) } })],

@@ -188,7 +188,7 @@ describe('a node that answers', () => {
     ['with an event without an application', { eventType: `${PACKAGE}::enclave::ConfigRetired` }],
     ['with an event of an unknown name', { eventType: `${PACKAGE}::enclave::Paused<${APPLICATION}>` }],
     [
-      'with an event of another name than requested',
+      'with an event whose name was not requested',
       { eventType: `${PACKAGE}::enclave::EnclaveCapCreated<${APPLICATION}>` },
     ],
     ['with content that is too long', { bcs: new Uint8Array(33) }],

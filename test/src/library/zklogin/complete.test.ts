@@ -203,7 +203,7 @@ describe('the token', () => {
   });
 
   test.each([
-    ['with another algorithm than RS256', { alg: 'ES256' }, 'ZKLOGIN_TOKEN'],
+    ['with an algorithm other than RS256', { alg: 'ES256' }, 'ZKLOGIN_TOKEN'],
     ['with the algorithm none', { alg: 'none' }, 'ZKLOGIN_TOKEN'],
     ['that is not an object', '[]', 'ZKLOGIN_TOKEN'],
     ['that is not JSON', '{', 'ZKLOGIN_TOKEN'],

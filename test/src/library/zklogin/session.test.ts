@@ -148,7 +148,7 @@ describe('a login', () => {
     });
   });
 
-  test('refuses a proof with another issuer than the token', () => {
+  test("refuses a proof whose issuer is not the token's", () => {
     // The payload contains the issuer of the proof, but as the value of another claim.
     const [, payload = ''] = createLogin().jwt.split('.');
     const { login } = createLogin({
@@ -444,7 +444,7 @@ describe('a sponsor', () => {
     await expect(session.execute(new Transaction(), client, { sponsor })).rejects.toThrow(RangeError);
   });
 
-  test('must have another address than the session', async () => {
+  test("must not have the session's address", async () => {
     const { client, session } = await setUpSponsor();
     for (const sponsor of [session, {} as never]) {
       await expect(session.execute(new Transaction(), client, { sponsor })).rejects.toMatchObject({

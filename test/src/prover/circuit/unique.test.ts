@@ -72,7 +72,7 @@ describe('undetermined() reports', () => {
     ]);
   });
 
-  test('bits of which different subsets have the same sum', () => {
+  test('bits if two different subsets of them have the same sum', () => {
     expect(findUndetermined([bit(3), bit(4), bit(5), [{}, {}, { 2: -1n, 3: 1n, 4: 2n, 5: 3n }]])).toEqual([
       3, 4, 5,
     ]);

@@ -46,7 +46,7 @@ type ProveHandler = (
 export class FakeBackend {
   readonly inputs: Record<string, string>[] = [];
   /**
-   * Network in `/healthz`. If it is undefined, the answer is plain text, as that of another kind of backend.
+   * Network in `/healthz`. If it is undefined, the answer is plain text, like another kind of backend's.
    */
   network: string | undefined = 'development';
   /** HTTP status of `/healthz`; without a network, 404 instead of 200. */

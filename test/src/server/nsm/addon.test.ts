@@ -56,7 +56,7 @@ describe.skipIf(!addonRunsHere)('the native addon', () => {
     expect(hex(answer)).toBe(hex(bytes));
   });
 
-  test('gets at most as many bytes as its buffer has, even if the driver has more', async () => {
+  test('gets no more bytes than its buffer holds, even if the driver has more', async () => {
     const { child } = start(() => filled(0x5000));
     const answer = await child.run(({ addon }) => new addon.Device('/dev/nsm').transact(new Uint8Array(1)));
     expect(answer).toHaveLength(0x3000);

@@ -196,7 +196,7 @@ try {
     const text = source.replace(correctCode, plantedMistake);
     if (text === source) {
       throw new Error(
-        `addon.cc does not contain ${correctCode}, in place of which ${plantedMistake} is planted`,
+        `addon.cc does not contain ${correctCode}, which the planted mistake ${plantedMistake} replaces`,
       );
     }
     const firstFinding = finding.exec(await report(build('planted', text)))?.[0];

@@ -100,7 +100,7 @@ describe('a preflight', () => {
     }
   });
 
-  test('is not possible with another value of cors than own, which keeps the server from starting', async () => {
+  test('with a value of cors other than own keeps the server from starting', async () => {
     const routes = { prefix: '/x', router: Router(), cors: 'any' as 'own' };
     const module = { signs: [], create: () => ({ routes }) };
     const startup = startServer({ module, manifest: { endpoints: [], secrets: [] } });

@@ -316,7 +316,7 @@ describe('the SBOM', () => {
     expect(components).toEqual([component('app/public/index.html'), component('app/views/server.js')]);
   });
 
-  test('names a Node that replaces the pinned one, of which only the headers were used', () => {
+  test('names a Node that replaces the pinned one, and excludes the pinned one from what runs', () => {
     const { components } = JSON.parse(sbom({ node: { version: '24.0.1', sha256: 'ef'.repeat(32) } })) as {
       components: { name: string; scope: string; purl: string; hashes: unknown }[];
     };

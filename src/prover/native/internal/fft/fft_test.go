@@ -91,7 +91,7 @@ func TestALineStaysALine(t *testing.T) {
 	defer domain.Free()
 	power := fr.One()
 	var onDomain, onCoset []fr.Element
-	for i := range 2 * n { // 5 + 7x at the powers of g, of which the even ones are the domain
+	for i := range 2 * n { // 5 + 7x at the powers of g; the even powers are the domain
 		y, five, seven := power, fr.NewElement(5), fr.NewElement(7)
 		y.Mul(&y, &seven).Add(&y, &five)
 		if i%2 == 0 {

@@ -133,8 +133,8 @@ func progression(dst []fr.Element, first, ratio fr.Element) {
 	}
 }
 
-// decimating returns the twiddles of each level of a transform of n values with the root w: those of level l are
-// w^(i·2^l), for halves of n/2^(l+1).
+// decimating returns the twiddles of each level of a transform of n values with the root w. The twiddles of level l
+// are w^(i·2^l), for halves of n/2^(l+1).
 func decimating(n int, w fr.Element) (levels [][]twiddle) {
 	for half := n / 2; half > 0; half /= 2 {
 		levels = append(levels, twiddles(half, fr.One(), w))

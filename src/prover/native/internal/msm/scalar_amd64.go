@@ -90,7 +90,7 @@ func (a *scalarG1) settle(i int, src []bn254.G1Affine, pair Pair) {
 	a.d[i].SetOne()
 }
 
-// invert inverts the elements of d, none of which is 0, by a tree of products. products needs as many elements as d,
+// invert inverts the elements of d, none of which is 0, by a tree of products. products needs len(d) elements,
 // rounded up to a power of two.
 func invert(d, products []fp.Element) {
 	n := len(d)

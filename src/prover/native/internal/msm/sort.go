@@ -10,8 +10,8 @@ import (
 // sorted holds, for each window being computed, the points sorted by the absolute value of their digit. Points with the
 // digit 0 are left out.
 type sorted struct {
-	digits []uint16 // those of window first+i begin at i·scalars; each is its value plus offset
-	list   []uint32 // that of window first+i begins at i·scalars: index·2, plus 1 for a negative digit
+	digits []uint16 // the digits of window first+i begin at i·scalars; each is its value plus offset
+	list   []uint32 // the list of window first+i begins at i·scalars: index·2, plus 1 for a negative digit
 	// counts has, for each window, share and bucket, first the number of entries. begin replaces it by the position at
 	// which they begin, and place by the position at which they end.
 	counts []uint32

@@ -37,8 +37,8 @@ func (q *pairQueue) fill(pairs []Pair) int {
 // products of one level of the tree don't.
 type inverter struct{ products [groups + lanes]group }
 
-// invert inverts the elements of d, none of which is 0. The elements of a single group must be below 2p. Those of two
-// groups or more may be up to 8p: invertLanes then gets only products, which are below 2p.
+// invert inverts the elements of d, none of which is 0. The elements of a single group must be below 2p. The
+// elements of two groups or more may be up to 8p: invertLanes then gets only products, which are below 2p.
 func (v *inverter) invert(d []group) { v.level(d, v.products[:]) }
 
 func (v *inverter) level(d, products []group) {
