@@ -541,7 +541,7 @@ describe('the release', () => {
       formatPcrs({ pcr0: otherRegister, pcr1: otherRegister, pcr2: otherRegister }),
     );
     pack(out, '1.0.0', ['nitro.eif', 'nitro.pcrs', 'relay']);
-    expect((await configure(WITH_SECRET)).stderr).toMatch(/^USAGE: .* has the registers of another image/);
+    expect((await configure(WITH_SECRET)).stderr).toMatch(/^USAGE: .* does not have the registers of/);
     expect(parent.calls('aws')).toEqual([]);
   });
 });
