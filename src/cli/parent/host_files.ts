@@ -96,7 +96,7 @@ function readHostFile(folder: string, name: string, version: string): HostFile {
 /**
  * Unpacks the image's archive, and measures the image.
  *
- * @throws UsageError, if the archive lacks a file, or if its nitro.pcrs does not have the registers of the EIF;
+ * @throws UsageError, if the archive lacks a file, or if its nitro.pcrs lacks the registers of the EIF;
  *   ImageError: EIF_INVALID
  */
 export function readStackImage(env: Environment, { path }: HostFile): StackImage {
