@@ -48,8 +48,8 @@ export function LoginView({ login }: { readonly login: UsedZkLogin }) {
       {step === 'expired' && error === undefined && (
         <Verdict tone="warning" title="Log in again" code="ZKLOGIN_EXPIRED">
           <p>
-            The last epoch of the session has passed. A new login gives a new key. With the same name and the
-            same way of answering, the address stays the same.
+            The last epoch of the session has passed. A new login creates a new key. With the same name and
+            the same way of answering, the address stays the same.
           </p>
         </Verdict>
       )}

@@ -11,7 +11,7 @@ const PROOF_TEXT = settings.provesReally ? (
   'The proving service proves this login with the development key of this machine, and the node checks the proof.'
 ) : (
   <>
-    A fake stands in for the proving service: its proof is of another login, and the node does not check it.{' '}
+    A fake replaces the proving service: its proof is of another login, and the node does not check it.{' '}
     <code>make prover-dev SIZE=small</code> builds the real one.
   </>
 );

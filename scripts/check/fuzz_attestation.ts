@@ -1,5 +1,5 @@
 /**
- * `npm run fuzz -- [--seconds 60] [--seed N]`: gives mutated and generated input to decoders for a limited
+ * `npm run fuzz -- [--seconds 60] [--seed N]`: feeds mutated and generated input to decoders for a limited
  * time. They decode attestation documents, the documents' user data, the contents of sealed requests, and
  * sealed secrets. Run it with a small heap (`--max-old-space-size=64`), so that unbounded memory use ends the
  * process.

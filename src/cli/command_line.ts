@@ -179,7 +179,7 @@ function split(options: Options, argv: readonly string[]) {
     ]);
     return { values: Object.fromEntries(restored), positionals: positionals.map(restore) };
   } catch (error) {
-    // The parser adds advice about a leading dash, which helps nobody here.
+    // The parser adds advice about a leading dash, which does not help here.
     const [text = ''] = (error as Error).message.split(/\.\s/);
     const [, unknown = ''] = /^Unknown option '(--[^']+)'/.exec(text) ?? [];
     const names = Object.keys({ ...options, ...COMMON }).map((name) => `--${name}`);

@@ -2,7 +2,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
 
 /**
- * Returns the content of a regular file; links are followed. Anything else is refused at once, since the
+ * Returns the content of a regular file; links are followed. Anything else is refused immediately, since the
  * reader of a FIFO waits for a writer, and a device may have no end.
  *
  * @param check may refuse the file by its status, before its content is read

@@ -147,7 +147,7 @@ export class Ledger {
     this.clock = version;
   }
 
-  /** Gives an address a new coin of SUI. @param balance in MIST @returns the coin's id */
+  /** Creates a coin of SUI for an address. @param balance in MIST @returns the coin's id */
   give(owner: string, balance: bigint): string {
     const changes = new Changes(this, `coin:${this.clock}`);
     const coin = changes.create(COIN, { kind: 'address', address: owner }, (id) =>

@@ -170,7 +170,7 @@ function createResponse(
     headers,
   });
   if (status !== statusCode) Object.defineProperty(response, 'status', { value: statusCode });
-  // Nobody reads a body that the status forbids.
+  // The caller does not read a body that the status forbids.
   if (isBodiless) message.on('error', () => {}).resume();
   return response;
 }

@@ -6,7 +6,7 @@
  */
 export async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return await promise;
-  // The promise may still fail when nobody waits for it any more.
+  // The promise may still fail when its caller no longer waits for it.
   promise.catch(() => {});
   signal.throwIfAborted();
   return await new Promise<T>((resolve, reject) => {

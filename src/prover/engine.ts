@@ -107,8 +107,8 @@ interface PendingRequest {
 }
 
 /**
- * One run of a worker. The worker does one task at a time, and meanwhile answers requests for its status. It
- * is killed at the first answer that violates the protocol.
+ * One run of a worker. The worker does one task at a time. During a task, it answers requests for its status.
+ * It is killed at the first answer that violates the protocol.
  */
 export class EngineWorker {
   /** Resolves when the process has exited. */
@@ -205,7 +205,7 @@ export class EngineWorker {
     return this.#status;
   }
 
-  /** Ends the process at once. Requests without an answer fail with this reason. */
+  /** Ends the process immediately. Requests without an answer fail with this reason. */
   kill(reason = new EngineError('ended', 'the engine was stopped')): void {
     this.#stop(reason);
   }

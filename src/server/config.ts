@@ -106,7 +106,7 @@ export const SERVER_SETTINGS = {
       '`Retry-After`, before their bodies are checked. A request whose caller has disconnected counts until it is done. A request that only ' +
       'waits for the upstream call of another request, such as a call for the same place, does not count. At most ' +
       'a quarter of `MAX_CONNECTIONS` wait in this way, and at most an eighth for the same call; further ' +
-      'ones are answered 503 at once',
+      'ones are answered 503 immediately',
   },
   TRUSTED_PROXIES: {
     schema: integerBetween(0, 16),

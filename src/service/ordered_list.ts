@@ -52,7 +52,9 @@ export class OrderedList<T extends Listed<T>> {
     return true;
   }
 
-  /** Iterates over the elements that the list has now, oldest first. The list may change meanwhile. */
+  /**
+   * Iterates over the elements that the list has now, oldest first. The list may change during the iteration.
+   */
   [Symbol.iterator](): Iterator<T> {
     const elements: T[] = [];
     for (let element = this.#first; element; element = element.after) elements.push(element);

@@ -7,8 +7,8 @@ import { dirname } from 'node:path';
  * Calls `write` to create a file beside `path`, and renames it to `path`. A link or a special file at `path`
  * is replaced; it is neither followed nor opened.
  *
- * @param write gets a random path, so that nobody can put anything there beforehand. It must create the file
- *   with `O_EXCL`
+ * @param write gets a random path, so that other processes can't put a file there beforehand. It must create
+ *   the file with `O_EXCL`
  * @throws the errors of `write` and of rename(2), after removing the new file
  */
 export function replaceBy(path: string, write: (newPath: string) => void): void {

@@ -4,7 +4,7 @@ import { ConfigError } from 'sui-enclave/errors';
 
 const FINGERPRINT_BYTES = 16;
 
-/** Mark in the file with the seed of `make dev-wallet`, so that nobody takes that seed for a real one. */
+/** Mark in the file with the seed of `make dev-wallet`, so that it is not used as a real seed. */
 export const DEVELOPMENT_SEED_MARK = 'sui-enclave development seed: ';
 
 /** Returns a text that identifies a seed without revealing it: 32 hex characters of HMAC-SHA-256. */

@@ -230,8 +230,8 @@ export function copyBody(data: unknown): Buffer | undefined {
 
 /**
  * Reads a form or a Blob; returns undefined for anything else. The size is checked first, since Node
- * serialises a form whole. If its stream were cancelled instead, Node would reject a promise that nobody can
- * catch.
+ * serialises a form whole. If its stream were cancelled instead, Node would reject a promise that this code
+ * can't catch.
  */
 function readForm(data: unknown, headers: Record<string, string>, max: number): Promise<Buffer> | undefined {
   if (!(data instanceof FormData || data instanceof Blob)) return undefined;

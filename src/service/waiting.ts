@@ -5,7 +5,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ServerError } from './errors.ts';
 
-/** Error that ends the waits of a request whose caller has left, since nobody needs its answer. */
+/** Error that ends the waits of a request whose caller has left, since its answer is no longer needed. */
 export class CallerLeft extends ServerError {
   constructor() {
     // A caller sees this message only if it waits for a call that another request has begun without
@@ -71,7 +71,7 @@ export function presentTask(): TaskShare | undefined {
  * Starts a call that other requests may wait for. If this call itself waits for a call of another request,
  * its wait does not end when the caller of the request that started it leaves.
  *
- * @param abandoned aborted once nobody waits for the call any more; it ends the call's own waits
+ * @param abandoned aborted once no caller waits for the call any more; it ends the call's own waits
  */
 export function startShared<T>(start: () => T, abandoned?: AbortSignal): T {
   const work = currentWork.getStore();
@@ -176,7 +176,7 @@ export class WaitingRoom {
   /**
    * Waits for a call, until one of the signals is aborted.
    *
-   * @throws OVERLOADED at once if the queue is full; the error of the call; the reason of a signal
+   * @throws OVERLOADED immediately if the queue is full; the error of the call; the reason of a signal
    */
   async waitFor<T>(call: Promise<T>, ends: Ends = []): Promise<T> {
     const waiters = this.#waiterCounts.get(call) ?? 0;

@@ -1,5 +1,5 @@
 /**
- * Starts an issuer on loopback that gives a token to anyone, so that a proof can be tried without a login.
+ * Starts an issuer on loopback that issues a token to anyone, so that a proof can be tried without a login.
  */
 import { randomUUID } from 'node:crypto';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
@@ -17,8 +17,8 @@ export interface LocalIssuer {
 
 export interface DevelopmentIssuer extends LocalIssuer {
   /**
-   * URL at which `GET` returns a request for a proof, for a new user and a new key that nobody holds. A query
-   * adds claims to the token, or replaces them.
+   * URL at which `GET` returns a request for a proof, for a new user and a new key that is then discarded. A
+   * query adds claims to the token, or replaces them.
    */
   readonly requestUrl: string;
   request(claims?: object): Promise<ProofRequest>;
@@ -47,7 +47,7 @@ export async function startDevelopmentIssuer(): Promise<DevelopmentIssuer> {
   return { issuer: origin, jwksUrl: `${origin}/jwks`, requestUrl: `${origin}/request`, request, close };
 }
 
-/** Makes a request as a wallet does. Nobody keeps its ephemeral key. */
+/** Makes a request as a wallet does. Its ephemeral key is discarded. */
 async function createRequest(issuer: string, claims: object, signingKey: CryptoKey): Promise<ProofRequest> {
   const ephemeral = new Ed25519Keypair().getPublicKey();
   const jwtRandomness = generateRandomness();

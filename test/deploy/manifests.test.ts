@@ -74,7 +74,7 @@ const platforms: [string, (part: string) => Settings][] = [
 describe.each(platforms)('%s', (_platform, readSettings) => {
   const seconds = (part: string, name: string) => Number(readSettings(part)[name]);
 
-  test('HAProxy gives up before the front end does, and a backend ends work that nobody waits for', () => {
+  test('HAProxy gives up before the front end does, and a backend ends work for which no caller waits', () => {
     const haproxySeconds = seconds('haproxy', 'QUEUE_SECONDS') + seconds('haproxy', 'PROOF_SECONDS');
     expect(haproxySeconds).toBeLessThan(seconds('frontend', 'PROVER_TIMEOUT'));
     // A proof takes 1.65 s on two cores. A caller whom the front end has admitted must be able to wait long

@@ -114,7 +114,7 @@ test('ATTEST=emulated attests under a root of its own, and prints that this prov
     /^([0-9a-f]{96}) PCR0\n(?!\1)[0-9a-f]{96} PCR1\n[0-9a-f]{96} PCR2\n$/,
   );
   expect(readFileSync(new URL('dev-root.pem', OUT), 'utf8')).toMatch(/^-----BEGIN CERTIFICATE-----/);
-  // The printed line works. Without the root, nobody accepts the server as an enclave.
+  // The printed line works. Without the root, clients do not accept the server as an enclave.
   const [, line = ''] = /npx --offline sui-enclave verify (.*)/.exec(run.output) ?? [];
   const args = line.split(' ');
   expect(args).toEqual([new URL(url).origin, '--pcrs', 'out/dev.pcrs', '--root', 'out/dev-root.pem']);
@@ -149,7 +149,7 @@ test('a second make dev on the same port reports the conflict, and does not chan
   expect(readFileSync(new URL('dev-root.pem', OUT), 'utf8')).toBe(root);
 });
 
-test('APP=salt gives the salt of a token that a fake of Google signed', async () => {
+test('APP=salt returns the salt of a token that a fake of Google signed', async () => {
   const run = startDev({ APP: 'salt', ATTEST: 'emulated' });
   const { answer } = await sendPrintedRequest(run);
   // Another application has other registers, in a file of its own.

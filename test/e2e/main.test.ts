@@ -178,7 +178,7 @@ describe('npm start', () => {
     return run;
   }
 
-  test('ends at once on a second signal', async () => {
+  test('ends immediately on a second signal', async () => {
     const run = await interruptDuringRequest();
     await new Promise((done) => setTimeout(done, 600));
     run.child.kill('SIGTERM');

@@ -196,7 +196,7 @@ test('a rollout is refused while another rollout of the config runs on the machi
   expect((await first).signal).toBe('SIGKILL');
 });
 
-test('two machines that roll the same plan out at once end in the same state', async () => {
+test('two machines that roll out the same plan at the same time end in the same state', async () => {
   const DEPLOYMENTS = fixture.keeper.chain.file('other_machine');
   cpSync(fixture.deployments, DEPLOYMENTS, { recursive: true });
   // Both sign with one key, and start the same enclaves. If their transactions or commands collide, one of

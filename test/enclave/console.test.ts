@@ -31,7 +31,7 @@ describe.runIf(canRun)('the console', () => {
     expect(bytes.toString('utf8', 0, readSync(reader, bytes))).toBe('a line\n');
   });
 
-  test('does not block writers of the log when nobody reads the console', async () => {
+  test('does not block writers of the log when no process reads the console', async () => {
     const { role, writer } = start();
     // The text is larger than the buffers of both pipes.
     writer.stdin.end(Buffer.alloc(4 * 1024 * 1024, 'x'));

@@ -173,7 +173,7 @@ describe.runIf(canRun)('the events', () => {
     await expect.poll(text).toBe(formatLine(1) + formatLine(2));
   });
 
-  test('end even if nobody receives them', async () => {
+  test('end even if no process receives them', async () => {
     const { role, write, end } = start(await freePort());
     write(formatLine(1));
     end();

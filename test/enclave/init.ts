@@ -78,7 +78,7 @@ export async function dial(port: number): Promise<Socket> {
       socket.on('error', () => {});
       return socket;
     }
-    if (tries === 200) throw new Error(`nobody listens on port ${port}`);
+    if (tries === 200) throw new Error(`no process listens on port ${port}`);
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
 }

@@ -311,7 +311,7 @@ describe.runIf(canRun)('callers', () => {
     expect(await ask(await dialFrom('127.0.0.1', greenPort), 'hello')).toBe('green hello');
   });
 
-  test('are refused at once while the enclave is down, but only at its own port', async () => {
+  test('are refused immediately while the enclave is down, but only at its own port', async () => {
     const { host, blue, bluePort, greenPort } = await startBlueAndGreen();
     const held = await dialFrom('127.0.0.1', bluePort);
     const ended = readOutcome(held);
@@ -537,7 +537,7 @@ describe.runIf(canRun)('the relay', () => {
     expect(status).toBe(2);
   });
 
-  test('serves its metrics at once despite idle connections, and resets the oldest of them', async () => {
+  test('serves its metrics immediately despite idle connections, and resets the oldest of them', async () => {
     const metrics = await freePort();
     await startBlueAndGreen('--metrics', `127.0.0.1:${metrics}`);
     const idle: Promise<string>[] = [];

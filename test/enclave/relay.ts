@@ -126,7 +126,7 @@ export async function listenOn(
 }
 
 /**
- * Connects. For a connection that is reset at once, `readOutcome` returns the error.
+ * Connects. For a connection that is reset immediately, `readOutcome` returns the error.
  *
  * @throws any other error of the connection
  */

@@ -132,7 +132,7 @@ test.each([
 });
 
 describe('the runner', () => {
-  // The smaller package is enough: its own tests run beside the failing one.
+  // The smaller package is enough: its own tests run together with the failing one.
   const failing = '#[test_only] module app::failing; #[test] fun it_fails() { abort 3 }';
 
   test('fails when one test fails', async () => {

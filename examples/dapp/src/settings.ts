@@ -31,7 +31,7 @@ const SettingsSchema = v.strictObject({
     configId: objectId,
     /** URL of the console that shows objects and transactions: `src/console`. */
     consoleUrl: v.optional(url),
-    /** URL of a faucet that gives SUI for gas, for development only. */
+    /** URL of a faucet that sends SUI for gas, for development only. */
     faucetUrl: v.optional(url),
   }),
   /** Settings of the login. Without them, the page offers only the installed wallets. */

@@ -10,8 +10,8 @@ import type { Staleness } from './enclave/registration.ts';
 
 export interface Trouble {
   /**
-   * Kind of problem. `silent`: nobody answers. `lying`: the server that answers is not the enclave. `stale`:
-   * it is the enclave, but Sui does not know its key.
+   * Kind of problem. `silent`: the server does not answer. `lying`: the server that answers is not the
+   * enclave. `stale`: it is the enclave, but Sui does not know its key.
    */
   readonly kind: 'silent' | 'lying' | 'stale' | 'other';
   readonly title: string;
@@ -48,7 +48,7 @@ export function enclaveTrouble(error: unknown, url: string): Trouble {
     return {
       kind: 'silent',
       title: 'The enclave does not answer',
-      text: `Nobody answers at ${url}, or only a proxy in front of it does. Nothing was sent to Sui.`,
+      text: `No server answers at ${url}, or only a proxy in front of it does. Nothing was sent to Sui.`,
       advice: 'Check that you are online, and try again in a minute. If it stays silent, tell its operator.',
       ...detail,
     };
@@ -76,8 +76,8 @@ export function enclaveTrouble(error: unknown, url: string): Trouble {
 }
 
 /**
- * Returns whether an error means that nobody answers. A status of at least 500 comes from a proxy, or from an
- * enclave that can't work.
+ * Returns whether an error means that the enclave does not answer. A status of at least 500 comes from a
+ * proxy, or from an enclave that can't work.
  */
 function isSilence(error: unknown): boolean {
   return (

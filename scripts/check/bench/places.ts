@@ -1,6 +1,6 @@
 /**
  * Measures whether a request for a new place costs more after many other places. Runs in this process, with
- * an upstream that answers at once.
+ * an upstream that answers immediately.
  */
 import type { AxiosInstance } from 'axios';
 import weather from '../../../src/apps/weather/app.ts';

@@ -72,7 +72,7 @@ export async function benchRelay(load: Load): Promise<Comparison[]> {
 }
 
 function compareWithHaproxy(name: string, turns: readonly Turn[]): Comparison[] {
-  const names = { name: `${name}, beside HAProxy`, floorName: 'HAProxy' };
+  const names = { name: `${name}, compared with HAProxy`, floorName: 'HAProxy' };
   const rates = compareRates(names, turns, MIN_RATE);
   return [rates, compareCpu(rates, turns, MAX_CPU)];
 }

@@ -16,7 +16,7 @@ export async function findMistakes(tarball: string): Promise<string[]> {
   const { messages, pkg } = await publint({ pack: { tarball: bytes.buffer }, strict: true });
   const relevantMessages = messages.filter(
     ({ code, args }) =>
-      // Nobody imports the sources of images.
+      // Other packages do not import the sources of images.
       !(code === 'NESTED_PACKAGE_JSON_FIELD_IGNORED' && args.filePath.startsWith('./framework/')),
   );
   const excludeEntrypoints = UNTYPED[pkg['name']] ?? [];

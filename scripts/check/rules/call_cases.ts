@@ -8,7 +8,7 @@ export const CALL_CASES: readonly Case[] = [
     build: (tx, { call }) => call(tx, 'enter', [tx.pure.u64(1)]),
   },
   {
-    name: 'an entry function with a clock beside a value that is not shared yet',
+    name: 'an entry function with a clock and a value that is not shared yet',
     outcome: 'InvalidArgumentToPrivateEntryFunction at 2.0',
     build(tx, { call }) {
       const clock = tx.object.clock();

@@ -44,7 +44,7 @@ function create({ env, log, upstream }: AppContext): Application {
     createKeySources(clients, requireListedHosts(upstream)),
     semaphore,
   );
-  // Each start has a new key. Once the server has stopped, nobody can link a log line to a user.
+  // Each start has a new key. Once the server has stopped, a log line can't be linked to a user.
   const userKey = randomBytes(32);
   let seeds: readonly Buffer[] = [];
 

@@ -1,6 +1,6 @@
 /**
  * Writes and reads the archives that Linux unpacks into memory at boot (cpio, "newc"). The same tree always
- * gives the same bytes.
+ * results in the same bytes.
  */
 import { ImageError } from './errors.ts';
 

@@ -85,7 +85,7 @@ function findDisputes(judged: readonly JudgedReading[]): ReadonlyMap<string, Ale
     disputes.set(enclaveId, {
       code: 'NODES_DISAGREE',
       subject: subjects.get(enclaveId) ?? enclaveId,
-      message: `the nodes show different states, so nothing is done for this enclave: ${list}`,
+      message: `the nodes show different states, so the keeper sends no transaction for this enclave: ${list}`,
     });
   }
   return disputes;
@@ -108,7 +108,7 @@ function reportConfigs(readings: readonly [Reading, ...Reading[]]): Alert {
   return {
     code: 'NODES_DISAGREE',
     subject: chainState.config.id,
-    message: `the nodes show different contents of the config, so nothing is done. Versions of the config: ${versions.join('; ')}`,
+    message: `the nodes show different contents of the config, so the keeper sends no transactions. Versions of the config: ${versions.join('; ')}`,
   };
 }
 

@@ -2,23 +2,29 @@
 
 /** Every code of an alert: whether it is only a warning, and its meaning. */
 export const ALERTS = {
-  REGISTERS_DIFFER: ['alert', 'The config allows registers other than those in the file. Nothing is done.'],
+  REGISTERS_DIFFER: [
+    'alert',
+    'The config allows registers other than those in the file. The keeper sends no transactions.',
+  ],
   CONFIG_RETIRED: [
     'alert',
     'The config is permanently retired. Its enclaves are destroyed, and no enclave is registered.',
   ],
   REGISTRAR_REVOKED: [
     'alert',
-    'The config does not list the registrar, or no registrar is named and the config is not open. Nothing is registered.',
+    'The config does not list the registrar, or no registrar is named and the config is not open. The keeper registers no enclaves.',
   ],
-  CONFIG_UNREADABLE: ['alert', 'No node shows the config and its enclaves. Nothing is done.'],
+  CONFIG_UNREADABLE: [
+    'alert',
+    'No node shows the config and its enclaves. The keeper sends no transactions.',
+  ],
   NODE_UNREADABLE: [
     'alert',
-    'One of several nodes could not be read. Nothing is done until all nodes can be read.',
+    'One of several nodes could not be read. The keeper sends no transactions until it can read all nodes.',
   ],
   NODES_DISAGREE: [
     'alert',
-    'Several nodes show different contents of the config, or different states of an enclave: one lags, or lies. Nothing is done with the config or for that enclave.',
+    'Several nodes show different contents of the config, or different states of an enclave: one lags, or lies. The keeper sends no transaction for the config or that enclave.',
   ],
   ACTION_FAILED: ['alert', 'A registration or a destruction failed. It is tried again in a later round.'],
   NODE_CONTRADICTS: [
@@ -27,9 +33,9 @@ export const ALERTS = {
   ],
   GAS_A_DAY: [
     'alert',
-    'The gas of a day is used up. Nothing is sent until some of it was used more than a day ago.',
+    'The gas of a day is used up. The keeper sends no transactions until some of this gas was used more than a day ago.',
   ],
-  ENCLAVE_UNREACHABLE: ['alert', 'Nothing answers at a URL.'],
+  ENCLAVE_UNREACHABLE: ['alert', 'No server answers at a URL.'],
   ENCLAVE_UNTRUSTED: ['alert', 'The server at a URL does not prove that it runs the image.'],
   KEY_DESTROYED: [
     'alert',

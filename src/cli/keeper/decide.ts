@@ -92,7 +92,7 @@ export function decide(observations: Observations, rules: Rules): Decision {
   const accepted = enclaves.filter(isAccepted);
   if (!mayAct(observations, rules)) {
     const message =
-      'the config allows registers other than those in the file, so nothing is registered or destroyed: correct the config or the file';
+      'the config allows registers other than those in the file, so the keeper registers and destroys no enclaves: correct the config or the file';
     const alerts: Alert[] = [{ code: 'REGISTERS_DIFFER', subject: config.id, message }];
     return { actions: [], alerts, accepted, silent: [], unregistered: [] };
   }

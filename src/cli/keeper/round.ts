@@ -119,7 +119,7 @@ export class Keeper {
     };
   }
 
-  /** Reads the state of all nodes at once. */
+  /** Reads the state of all nodes in parallel. */
   async #read(signal: AbortSignal): Promise<{ readings: Reading[]; silences: Silence[] }> {
     const { nodes } = this.#world;
     const outcomes = await Promise.allSettled(nodes.map(({ read }) => read(signal)));
@@ -206,7 +206,7 @@ function describeContradiction(action: Action): string {
     action.kind === 'register'
       ? [`registered as ${action.enclaveId}`, 'does not show it']
       : ['destroyed', 'still shows it'];
-  return `the node said that the enclave is ${done}, but ${contradiction}, so nothing more is signed for this enclave. If this lasts for minutes, compare with another node, put that node into the file, and restart the keeper`;
+  return `the node said that the enclave is ${done}, but ${contradiction}, so the keeper signs no more transactions for this enclave. If this lasts for minutes, compare with another node, put that node into the file, and restart the keeper`;
 }
 
 /** Returns the result of the work, or undefined once `stop` is aborted. */

@@ -65,7 +65,7 @@ export async function createWorld(
   };
   const connectTo = (node: string | undefined) =>
     new Chain({ ...options, ...(node !== undefined && { 'rpc-url': node }) }, env);
-  // Undefined stands for the network's own node. The keeper sends transactions to the first node.
+  // Undefined means the network's own node. The keeper sends transactions to the first node.
   const [first, ...otherNodes] = file.nodes;
   const nodes = [first, ...otherNodes];
   const connect = () => connectTo(first);

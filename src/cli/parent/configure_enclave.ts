@@ -369,7 +369,7 @@ function describeChange(
 }
 
 function describeEnding(ending: readonly StackEnclave[]): string {
-  if (ending.length === 0) return 'No enclave ends.';
+  if (ending.length === 0) return 'This does not end any enclave.';
   return ['These enclaves end, and their keys are lost:', ...ending.map(formatEnclave)].join('\n');
 }
 

@@ -10,7 +10,7 @@ const NEW_KEY = 'it makes a new key, which a keeper or register_enclave must reg
 
 /** Returns the advice to replace a running enclave, without an interruption or with an interruption. */
 export function adviseReplacement({ unit }: Pick<EnclaveState, 'unit'>): string {
-  return `start a replacement beside it (${PROGRAM} host_install <another name> --port <another port> --start), let it be registered, move the callers, then systemctl stop ${unit.unit}: ${KEY_LOST}. Or, with an interruption, systemctl restart ${unit.unit}: ${KEY_LOST}, and callers wait until the next key is registered`;
+  return `start a replacement while it still runs (${PROGRAM} host_install <another name> --port <another port> --start), let it be registered, move the callers, then systemctl stop ${unit.unit}: ${KEY_LOST}. Or, with an interruption, systemctl restart ${unit.unit}: ${KEY_LOST}, and callers wait until the next key is registered`;
 }
 
 /** Returns the faults of an enclave. @param isRelayActive if false, faults of connections are left out */
@@ -60,7 +60,7 @@ function findUnitFaults({ name, unit, end }: EnclaveState, running: readonly Run
     faults.push({ code: 'ENCLAVE_TWICE', text, advice });
   }
   if (unit.active === 'inactive' || unit.active === 'failed') {
-    const text = `${name} runs, but nothing watches it: ${describeUnit(unit)}`;
+    const text = `${name} runs, but its unit does not watch it: ${describeUnit(unit)}`;
     const advice = `${formatCommand('start', unit)}: it finds the enclave that runs, and keeps its key. To end the enclave, run this command first, and then systemctl stop ${unit.unit}: ${KEY_LOST}`;
     faults.push({ code: 'ENCLAVE_UNWATCHED', text, advice });
   } else if (unit.active !== 'active') {
@@ -100,7 +100,7 @@ function findImageFaults(state: EnclaveState, enclave: RunningEnclave): HostFaul
   }
   if (installedImage === undefined) {
     const text = `the registers of the image that the next start of ${name} runs can't be read`;
-    const advice = `${PROGRAM} host_upgrade ${name} --eif <file>: it places image and registers, and ends no enclave`;
+    const advice = `${PROGRAM} host_upgrade ${name} --eif <file>: it places the image and its registers, and does not end an enclave`;
     faults.push({ code: 'IMAGE_UNREADABLE', text, advice });
   }
   const measured = readMeasuredImage(enclave);

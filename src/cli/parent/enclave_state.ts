@@ -20,7 +20,7 @@ export interface EnclaveState {
   readonly name: string;
   readonly unit: UnitState;
   readonly expose: UnitState;
-  /** The unit that ends an enclave which nothing watches, when `unit` is stopped. */
+  /** The unit that ends the enclave if `unit` is stopped while no process watches the enclave. */
   readonly end: UnitState;
   /** The enclaves of this name that run; undefined if nitro-cli does not list them. */
   readonly running: readonly RunningEnclave[] | undefined;

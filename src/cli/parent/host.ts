@@ -49,7 +49,7 @@ const SHARED_UNITS = [
 ];
 /** Templates of units. Each enclave has an instance of each. */
 const TEMPLATES = ['sui-enclave@.service', 'sui-enclave-expose@.service', 'sui-enclave-end@.service'];
-/** Command in the files of `units/`. An installed unit has the host's `program` in its place. */
+/** Command in the files of `units/`. An installed unit has the host's `program` instead. */
 const PROGRAM = '/opt/sui-enclave/node_modules/.bin/node /opt/sui-enclave/src/cli/main.ts';
 
 /**
@@ -96,7 +96,7 @@ export function nameUnits(name: string): [enclave: string, expose: string] {
   return [`sui-enclave@${name}.service`, `sui-enclave-expose@${name}.service`];
 }
 
-/** Returns the unit that ends an enclave if its own unit is stopped while nothing watches it. */
+/** Returns the unit that ends an enclave if its own unit is stopped while no process watches the enclave. */
 export function nameEndUnit(name: string): string {
   return `sui-enclave-end@${name}.service`;
 }

@@ -3,13 +3,15 @@
 /** Every code of a fault, and its meaning. */
 export const HOST_FAULTS = {
   NOTHING_INSTALLED: 'No enclave is installed as a unit of this host.',
-  NITRO_UNREADABLE: 'nitro-cli does not list the enclaves, so nobody knows which of them run.',
-  RELAY_DOWN: "The relay does not run: nobody can reach the enclaves, and they can't reach their upstreams.",
+  NITRO_UNREADABLE: "nitro-cli does not list the enclaves, so host_status can't tell which of them run.",
+  RELAY_DOWN:
+    "The relay does not run: callers can't reach the enclaves, and the enclaves can't reach their upstreams.",
   RELAY_PATH_DOWN: 'The unit that tells the relay of changes in its folder does not run.',
   ENCLAVE_STOPPED: 'The enclave does not run, since its unit is stopped.',
   ENCLAVE_FAILED: 'The enclave does not run, and systemd does not start it again.',
   ENCLAVE_CHANGING: 'A unit of the enclave is starting, stopping or about to start again.',
-  ENCLAVE_UNWATCHED: 'The enclave runs, but its unit does not: nothing starts it again after its end.',
+  ENCLAVE_UNWATCHED:
+    'The enclave runs, but its unit does not: after the enclave ends, systemd does not start it again.',
   END_UNIT_DOWN: 'A stop of the unit right after a crash of its process would leave the enclave running.',
   ENCLAVE_TWICE: 'Several enclaves have this name.',
   DEBUG_MODE: 'The enclave runs in debug mode: its registers are zeros, and it can keep no secret.',
@@ -20,7 +22,7 @@ export const HOST_FAULTS = {
   PORT_CLOSED: 'The relay does not forward the port to this enclave.',
   SERVER_SILENT: 'The enclave runs, but its server does not answer at the port.',
   SECRETS_MISSING: 'The server waits for secrets, and refuses requests until it has them.',
-  CLOCK_DOUBTFUL: 'The server warns of its clock. It signs nothing while nothing confirms the clock.',
+  CLOCK_DOUBTFUL: 'The server warns of its clock. It does not sign until the NSM confirms the clock.',
   TASK_FAILS: 'The last run of a task of the application failed, or did not end in time.',
   CHAIN_UNREADABLE: 'The registration could not be read: the node or the deployment file has a fault.',
   ATTESTATION_REFUSED: 'The enclave does not attest an image that the config accepts.',

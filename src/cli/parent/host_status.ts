@@ -116,7 +116,7 @@ function readEnclaves(env: Environment): RunningEnclave[] | HostFault {
     return runningEnclaves(env);
   } catch (error) {
     if (!(error instanceof ParentError)) throw error;
-    const advice = `the enclaves that run continue meanwhile. ${PROGRAM} doctor E36 explains an error code of nitro-cli`;
+    const advice = `the enclaves that run are not affected. ${PROGRAM} doctor E36 explains an error code of nitro-cli`;
     return { code: 'NITRO_UNREADABLE', text: error.message, advice };
   }
 }
@@ -155,7 +155,7 @@ const formatFault = ({ code, text, advice }: HostFault) => [`  ${code}: ${text}`
 
 export function formatStatus(status: HostStatus): string {
   const { relay, enclaves, uninstalled } = status;
-  // Healthy enclaves come last: nobody scrolls through them for a fault.
+  // Healthy enclaves come last, so that the reader need not scroll past them to a fault.
   const sortedEnclaves = enclaves.toSorted((a, b) => b.faults.length - a.faults.length);
   return [
     ...(status.faults.length === 0 ? [] : ['BAD host', ...status.faults.flatMap(formatFault)]),

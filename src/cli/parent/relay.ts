@@ -177,8 +177,8 @@ export function findFreeCid(env: Environment, running: readonly number[]): numbe
  * never replaced, even by the relay of a newer image, since other enclaves have connections through it.
  *
  * @param name name of the enclave whose file must be in effect afterwards
- * @throws ParentError: PROGRAM_FAILED, if the relay can't be started, ends at once, or does not accept the
- *   file
+ * @throws ParentError: PROGRAM_FAILED, if the relay can't be started, ends immediately, or does not accept
+ *   the file
  */
 export async function ensureRelay(
   env: Environment,

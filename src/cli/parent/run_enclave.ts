@@ -115,8 +115,8 @@ async function requirePcr0(
 /** Runs an enclave until its end. @throws ParentError: ENCLAVE_ENDED, and the errors of a start */
 async function runInForeground(options: Start, pcr0: string, { env, io }: Context): Promise<Result> {
   const { name, memoryMib } = options;
-  // SIGTERM is handled from the first moment: an interrupted start would leave an enclave that nobody
-  // watches.
+  // SIGTERM is handled from the first moment: an interrupted start would leave an enclave that no
+  // process watches.
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
   const dir = stateFolder(env, name);

@@ -54,7 +54,7 @@ export function stateFolder(env: Environment, name: string): string {
  * Starts the services that do not run, and replaces services that run with another command.
  *
  * @returns for each service, whether it was started or ran already
- * @throws ParentError: PROGRAM_FAILED, naming a service that can't be started or ends at once. The other
+ * @throws ParentError: PROGRAM_FAILED, naming a service that can't be started or ends immediately. The other
  *   services keep running
  */
 export async function ensureRunning(
@@ -71,7 +71,7 @@ export async function ensureRunning(
     }
     started.set(name, await start(env, dir, { name, command }));
   }
-  // A program whose port is in use ends at once.
+  // A program whose port is in use ends immediately.
   if (started.size > 0) await new Promise((done) => setTimeout(done, SETTLE_MS));
   const alive = [...started].filter(([, record]) => isAlive(record));
   for (const [name, record] of alive) {
@@ -79,7 +79,10 @@ export async function ensureRunning(
   }
   const ended = [...started].find(([, record]) => !isAlive(record));
   if (ended)
-    throw new ParentError('PROGRAM_FAILED', `${ended[0]} ended at once: see ${join(dir, `${ended[0]}.log`)}`);
+    throw new ParentError(
+      'PROGRAM_FAILED',
+      `${ended[0]} ended immediately: see ${join(dir, `${ended[0]}.log`)}`,
+    );
   return services.map(({ name }) => (started.has(name) ? 'started' : 'running'));
 }
 

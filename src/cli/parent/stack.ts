@@ -341,7 +341,7 @@ export function listEnding(
   if (Number(newSize) < Number(oldSize)) {
     throw new ParentError(
       'STACK_STATE',
-      `--per-subnet is ${oldSize} and can't be lowered: make a smaller stack beside this one, and delete this one`,
+      `--per-subnet is ${oldSize} and can't be lowered: make a smaller stack, move the callers to it, and delete this one`,
     );
   }
   const changedGroups = changes

@@ -1,4 +1,7 @@
-/** Fills the parameters of deploy/aws/stack.yaml. None of them is a secret: an ARN stands for each secret. */
+/**
+ * Fills the parameters of deploy/aws/stack.yaml. None of them is a secret: for each secret, there is only an
+ * ARN.
+ */
 import { UsageError } from '../command.ts';
 import type { HostFiles, StackImage } from './host_files.ts';
 import { chooseMemory } from './nitro_cli.ts';

@@ -13,7 +13,7 @@ export const ALERTS = {
   ],
   CALL_UNUSABLE: [
     'alert',
-    'According to the node, the function, its objects or the config that the file names can not be used. No enclave is asked, and nothing is sent.',
+    'According to the node, the function, its objects or the config that the file names can not be used. The poster asks no enclave, and sends no transactions.',
   ],
   CLOCK_DIFFERS: [
     'alert',
@@ -24,19 +24,19 @@ export const ALERTS = {
     'alert',
     'The answer of an enclave is not valid: it has a wrong key, signature or time, or answers another request.',
   ],
-  ENCLAVE_UNREACHABLE: ['warning', 'Nothing answers at a URL.'],
+  ENCLAVE_UNREACHABLE: ['warning', 'No server answers at a URL.'],
   WOULD_FAIL: [
     'alert',
-    'A simulation shows that the contract would refuse a value, for a reason that `expected_aborts` does not name. Nothing is signed or paid for this value.',
+    'A simulation shows that the contract would refuse a value, for a reason that `expected_aborts` does not name. The poster does not sign or pay for a transaction with this value.',
   ],
   SEND_FAILED: ['alert', 'A node did not accept a signed transaction. The same bytes are sent again.'],
   POST_FAILED: [
     'alert',
-    'A transaction was executed and failed, for a reason that `expected_aborts` does not name. Its gas is spent, and nothing was written.',
+    'A transaction was executed and failed, for a reason that `expected_aborts` does not name. Its gas is spent, but it did not write the value.',
   ],
   NOT_RECORDED: [
     'alert',
-    'The record or the file of transactions can not be written, so nothing is signed or sent.',
+    'The record or the file of transactions can not be written, so the poster signs and sends no transactions.',
   ],
   COIN_MOVED: [
     'alert',
@@ -48,14 +48,14 @@ export const ALERTS = {
   ],
   COINS_IN_FLIGHT: ['alert', 'Each gas coin has a transaction in flight, so no new transaction is signed.'],
   NO_GAS_COIN: ['alert', 'The poster has no free coin of SUI with at least `gas_budget`.'],
-  GAS_PRICE: ['alert', 'The price of gas is above `max_gas_price`. Nothing is signed.'],
+  GAS_PRICE: ['alert', 'The price of gas is above `max_gas_price`. The poster signs no transactions.'],
   GAS_AN_HOUR: [
     'alert',
-    '`gas_an_hour` is used up. Nothing is signed until enough of this gas was spent more than an hour ago.',
+    '`gas_an_hour` is used up. The poster signs no transactions until enough of this gas was spent more than an hour ago.',
   ],
   GAS_A_DAY: [
     'alert',
-    '`gas_a_day` is used up. Nothing is signed until enough of this gas was spent more than a day ago.',
+    '`gas_a_day` is used up. The poster signs no transactions until enough of this gas was spent more than a day ago.',
   ],
 } as const satisfies Readonly<Record<string, readonly ['alert' | 'warning', string]>>;
 

@@ -179,7 +179,7 @@ export class Transactions {
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException;
       throw new PosterFileError(
-        `${this.#path} can't be written (${code}), so nothing is sent: correct that, or name another file by --transactions`,
+        `${this.#path} can't be written (${code}), so no transaction is sent: correct that, or name another file by --transactions`,
         { cause },
       );
     }

@@ -11,7 +11,7 @@ const MAX_BYTES = 1024 * 1024;
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /**
- * Reads a file that nobody but its owner may read. The group's bits may allow reading only in the folder that
+ * Reads a file that only its owner may read. The group's bits may allow reading only in the folder that
  * systemd makes for a service's credentials (systemd.exec(5), LoadCredential=), since they are the mask of an
  * access control list there.
  */

@@ -145,7 +145,7 @@ async function provision(options: Options, url: string | undefined, context: Con
   const recipient = await attest(work.http, work.requirements);
   if (!(await needsSecrets(work.http))) {
     const text =
-      'Unconfirmed: /readyz reports that the enclave has secrets, so nothing was sent. A host can forge that answer, and nothing proves which secrets they are.';
+      'Unconfirmed: /readyz reports that the enclave has secrets, so nothing was sent. A host can forge that answer, and the answer does not prove which secrets they are.';
     return { exit: UNCONFIRMED, json: { status: 'unconfirmed', names: [] }, text };
   }
   await send(work, recipient);

@@ -94,7 +94,7 @@ export async function readSeen(file: string | undefined): Promise<SeenHead | und
   if (parsed.success) return parsed.output;
   throw new ReleaseCommandError(
     'SEEN_FILE',
-    `${file} is not a head that this command wrote: restore it, or name another file to begin anew`,
+    `${file} is not a head that this command wrote: restore it, or name another file to start with a new record`,
   );
 }
 

@@ -106,7 +106,7 @@ export const main = command({
 verify    verifies a release: its signer, its commit, and that the log lists it and does not withdraw it
 list      prints the log, if its head is fresh
 withdraw  appends a withdrawal to the log
-renew     signs the head of the log anew, before it expires
+renew     signs the head of the log again, before it expires
 subjects  prints the SHA-256 of each file of the build in out/, to compare it with another build`,
   example: 'verify release.json --log releases.json --signer release-signer.json',
   arguments: {

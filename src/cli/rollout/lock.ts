@@ -60,7 +60,7 @@ export function takeLock(path: string): Lock {
 
 /**
  * Removes the lock of a process that has ended. A second lock guards the removal: if two processes have seen
- * the same ended process, the slower of them must not remove the lock that the faster has taken by then.
+ * the same ended process, the slower of them must not remove the lock that the faster has already taken.
  */
 function removeEnded(path: string, self: Holder): void {
   const guard = takeLock(`${path}.takeover`);

@@ -42,8 +42,8 @@ type Remembered = v.InferOutput<typeof Remembered>;
 export interface Memory {
   readonly steps: Omit<Remembered, 'rollout' | 'configVersion'>;
   /**
-   * Records a version of the config that a node shows: for this process at once, for later processes with the
-   * next `remember`.
+   * Records a version of the config that a node shows: for this process immediately, for later processes with
+   * the next `remember`.
    */
   see(configVersion: bigint): void;
   /** The newest version of the config that was seen. */

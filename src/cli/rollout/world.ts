@@ -107,7 +107,7 @@ export async function createWorld({
 }: Surroundings): Promise<World> {
   const connectTo = (node: string | undefined) =>
     new Chain({ ...signing, network: plan.network, ...(node !== undefined && { 'rpc-url': node }) }, env);
-  // Undefined stands for the network's own node. The first node sends transactions.
+  // Undefined means the network's own node. The first node sends transactions.
   const [first, ...further] = plan.nodes;
   const connect = () => connectTo(first);
   const chain = connect();

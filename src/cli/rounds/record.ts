@@ -19,7 +19,7 @@ const RecordFile = v.strictObject({
     v.strictObject({
       /** Time by the wall clock. */
       at: time,
-      /** Id of the kernel's boot, and the milliseconds since the boot, which nobody can set. */
+      /** Id of the kernel's boot, and the milliseconds since the boot, which can't be set. */
       boot: v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,100}$/)),
       uptime: time,
     }),
@@ -67,7 +67,7 @@ export function openRecord(path: string, Fault: FileFault): SigningRecord {
       } catch (cause) {
         const { code } = cause as NodeJS.ErrnoException;
         throw new Fault(
-          `${path} can't be written (${code}), so nothing is signed: correct that, or name another file by --record`,
+          `${path} can't be written (${code}), so no transaction is signed: correct that, or name another file by --record`,
           { cause },
         );
       }

@@ -159,7 +159,7 @@ interface CompleteCall {
   readonly objects: readonly string[];
 }
 
-/** Adds the call to the transaction, and gives the objects that it returns to the sender. */
+/** Adds the call to the transaction, and transfers the objects that it returns to the sender. */
 function addCall(
   tx: Transaction,
   { target, call, capability, config, objects }: CompleteCall,

@@ -207,7 +207,7 @@ class NodeError extends EnclaveError {
   constructor(error: SuiError, { description, failure, network }: Chain) {
     const cause = failure === null ? '' : `, which failed with ${failure}`;
     const isSilent = network === 'localnet' && error.code === 'SUI_NODE_UNREACHABLE';
-    const remedy = isSilent ? `. Nobody answers there: ${PROGRAM} play or dev-sui starts one` : '';
+    const remedy = isSilent ? `. No node answers there: ${PROGRAM} play or dev-sui starts one` : '';
     super(`${error.message}. The node: ${description}${cause}${remedy}`, { cause: error });
     this.code = error.code;
     this.exit = chooseExit(error);

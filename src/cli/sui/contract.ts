@@ -95,7 +95,7 @@ export function overlapEnd(
   if (isOverlapping(config, now)) {
     throw new SuiCommandError(
       'WOULD_ABORT',
-      `the config ${config.id} has an overlap until ${new Date(Number(config.overlap?.untilMs)).toISOString()}: end it by end_overlap, or leave out --overlap, which makes the enclaves of both older versions stale at once`,
+      `the config ${config.id} has an overlap until ${new Date(Number(config.overlap?.untilMs)).toISOString()}: end it by end_overlap, or leave out --overlap, which makes the enclaves of both older versions stale immediately`,
     );
   }
   return now + minutes * 60_000;

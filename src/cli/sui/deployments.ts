@@ -36,7 +36,7 @@ const ApplicationEntry = v.strictObject({
   /** The first version of the package, by whose id types are named. */
   original: Id,
   version: v.optional(Version),
-  /** Id of the UpgradeCap; null for a package that nobody can upgrade. */
+  /** Id of the UpgradeCap; null for a package that can't be upgraded. */
   upgradeCap: v.optional(v.nullable(Id)),
   /** The latest version of the package that holds `enclave::enclave`. */
   enclavePackage: v.optional(Id),

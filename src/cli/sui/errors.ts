@@ -40,7 +40,7 @@ export const SUI_COMMAND_CODES = {
     notTried,
     'The signer of the release is not the one in the deployment file. Nothing was sent.',
   ],
-  NOT_CONFIRMED: [notTried, 'The step cannot be undone, and nobody confirmed it. Nothing was sent.'],
+  NOT_CONFIRMED: [notTried, 'The step cannot be undone, and the user did not confirm it. Nothing was sent.'],
   FRAMEWORK_UNREACHABLE: [notTried, "Sui's framework could not be fetched."],
   MOVE: [failed, 'The compiler refuses a package, or warns about it.'],
   BYTECODE_FILE: [

@@ -97,7 +97,7 @@ export interface AnyRoles {
   readonly roles: readonly { readonly kind: string; readonly type?: string }[];
 }
 
-/** Gives the objects that a function takes the types that they have on chain. @throws SuiError */
+/** Sets the types of the objects that a function takes, as they are on chain. @throws SuiError */
 export async function resolveObjectTypes<R extends AnyRoles['roles'][number]>(
   chain: Chain,
   packageVersion: PackageModules['packageVersion'],

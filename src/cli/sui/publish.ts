@@ -134,7 +134,7 @@ compiled for --network, which is required with --rpc-url too.`,
   options: {
     ...BYTECODE_OPTIONS,
     again: { help: 'publish the package even if it is recorded as published' },
-    immutable: { help: 'destroy the UpgradeCap: nobody can ever change the package' },
+    immutable: { help: 'destroy the UpgradeCap: the package can never be changed' },
   },
   check: ({ args, env, options }) => checkBytecode(args.package, options, env),
   async run(invocation, chain) {

@@ -14,7 +14,7 @@ export interface Publication {
   /** The id of the first version. */
   readonly originalId: string;
   readonly version: bigint;
-  /** Id of the UpgradeCap; null for a package that nobody can upgrade. */
+  /** Id of the UpgradeCap; null for a package that can't be upgraded. */
   readonly upgradeCap: string | null;
 }
 

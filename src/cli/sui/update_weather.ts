@@ -159,7 +159,7 @@ async function readSubmission(invocation: WeatherInvocation, chain: Chain) {
 export const main = suiCommand({
   name: 'update_weather',
   purpose:
-    'Mints a reading that a registered enclave signed at most 90 minutes ago, and gives the WeatherNFT to the sender. It\nreads the config from the enclave object, or without --enclave from the deployment file. With --from-url, it first\nrequests the reading from that URL and verifies it.',
+    'Mints a reading that a registered enclave signed at most 90 minutes ago, and transfers the WeatherNFT to the sender.\nIt reads the config from the enclave object, or without --enclave from the deployment file. With --from-url, it first\nrequests the reading from that URL and verifies it.',
   example: '--from-url https://weather.example --location Oslo --network testnet',
   ids: IDS,
   arguments: ARGUMENTS,

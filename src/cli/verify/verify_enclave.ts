@@ -198,7 +198,8 @@ function describeRelease({ version, source }: VerifiedRelease) {
 }
 
 /**
- * Formats the statement of the release's signer. The statement proves nothing: nobody built the image again.
+ * Formats the statement of the release's signer. The statement proves nothing, since the image was not built
+ * again.
  */
 function formatVoucher({ version, source: { url, commit } }: VerifiedRelease): string {
   return `The signer of the release ${version} states that these registers come from commit ${commit} of ${url}. Only an audit proves it.`;

@@ -96,7 +96,7 @@ export function CallPanel({ schema, base, node, expectation }: Props) {
         <form className="stack" onSubmit={call}>
           <div className="register">
             <Tag tone="warning">as told by the host</Tag>
-            <span className="hint">Nobody signed this form. Compare the type with the contract below.</span>
+            <span className="hint">This form is not signed. Compare the type with the contract below.</span>
           </div>
           <div className="pair even">
             <SelectField

@@ -77,7 +77,7 @@ function judgeError(error: unknown, otherKey: string | undefined): Judgement {
       tone: 'warning',
       title: `The enclave refused the request with status ${error.status}`,
       text:
-        reason === '' ? 'It gave no reason.' : `Its reason, which nobody signed: ${visibleText(reason, 400)}`,
+        reason === '' ? 'It gave no reason.' : `Its reason, which is not signed: ${visibleText(reason, 400)}`,
     };
   }
   if (error instanceof ClientError) {

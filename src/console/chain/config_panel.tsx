@@ -53,7 +53,7 @@ export function ConfigPanel({ state, fields }: Props) {
             'Source',
             source === null
               ? 'not named'
-              : `${visibleText(source.url)} at ${visibleText(source.commit, 64)}, folder ${visibleText(source.folder, 100) || '/'}, framework ${visibleText(source.frameworkVersion, 50)}: as the admin states; nobody has checked this`,
+              : `${visibleText(source.url)} at ${visibleText(source.commit, 64)}, folder ${visibleText(source.folder, 100) || '/'}, framework ${visibleText(source.frameworkVersion, 50)}: as the admin states; this has not been checked`,
           ],
           [
             'Keys',

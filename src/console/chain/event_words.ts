@@ -44,7 +44,7 @@ export function describeEvent(event: EnclaveEvent): string {
   }
 }
 
-/** Returns the id of the object, other than the config, that the event is about. */
+/** Returns the id of the object, other than the config, that the event names. */
 export function findSubject({ data }: EnclaveEvent): string | undefined {
   if ('enclaveId' in data) return data.enclaveId;
   if ('registrarId' in data) return data.registrarId;

@@ -66,7 +66,7 @@ export async function examine(
 }
 
 /**
- * Value that no register of an image has. Zero can't stand for it: the registers of a debug enclave are zero,
+ * Value that no register of an image has. Zero can't be used: the registers of a debug enclave are zero,
  * and must not be accepted.
  */
 const NO_REGISTER = 'f'.repeat(96);
@@ -88,7 +88,7 @@ function readPcrs(bytes: Uint8Array): ReadonlyMap<number, Uint8Array> | undefine
   try {
     return decodeAttestation(bytes).pcrs;
   } catch {
-    // The explanation gives the cause.
+    // The explanation contains the cause.
     return undefined;
   }
 }

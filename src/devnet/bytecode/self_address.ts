@@ -1,5 +1,5 @@
 /**
- * Finds the address of a module's own package. Compilers write 0x0 in its place. Publishing replaces that
+ * Finds the address of a module's own package. Compilers write 0x0 instead of it. Publishing replaces that
  * by the package's id, and changes nothing else.
  */
 import { bytesToHex } from '@noble/hashes/utils.js';
@@ -10,7 +10,7 @@ const ADDRESS_BYTES = 32;
 /**
  * Removes the package's address from a module.
  *
- * @returns that address, and the module with zeros in its place
+ * @returns that address, and the module with zeros instead of the address
  * @throws RangeError, if the bytes are not a module in a supported version of the format
  */
 export function withoutSelfAddress(bytes: Uint8Array): {

@@ -61,8 +61,8 @@ interface Document {
  * Predicts whether `0x2::nitro_attestation::load_nitro_attestation` accepts the document when Sui's clock
  * shows `now`. Also returns the abort code of a refusal, and until when the document can be registered.
  *
- * Predicts failure for certificates signed by RSA or Ed25519. Sui's verifier can parse them, but nobody can
- * issue one under AWS's root.
+ * Predicts failure for certificates signed by RSA or Ed25519. Sui's verifier can parse them, but no such
+ * certificate exists under AWS's root.
  *
  * @param bytes the binary document
  * @param now the time on Sui's clock: a Date, or milliseconds since 1970

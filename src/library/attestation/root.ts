@@ -20,7 +20,8 @@ const DER_BASE64 =
   'IwLz3/Y=';
 
 /**
- * Returns the DER of the certificate, 533 bytes. Each call makes a copy, so that nobody can change the pin.
+ * Returns the DER of the certificate, 533 bytes. Each call makes a copy, so that callers can't change the
+ * pin.
  */
 export function awsNitroRoot(): Uint8Array {
   return fromBase64(DER_BASE64);

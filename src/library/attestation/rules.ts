@@ -6,7 +6,7 @@
 import type { AttestationCode } from './errors.ts';
 
 interface RuleEntry {
-  /** Name of the rule: what it is about, and the property that it checks. It never changes. */
+  /** Name of the rule: the subject, and the property that it checks. It never changes. */
   readonly id: string;
   /** A few words, for a list of results. */
   readonly title: string;

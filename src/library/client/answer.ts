@@ -23,7 +23,7 @@ export interface ReceivedAnswer<Data> {
 const SIGNATURE_SIZE = 64;
 
 /**
- * Reads `{"response": {"intent", "timestamp_ms", "data"}, "signature"}`, with or without `"unsigned"` beside
+ * Reads `{"response": {"intent", "timestamp_ms", "data"}, "signature"}`, with or without `"unsigned"` next to
  * them. A u64 may be a decimal string.
  *
  * @param endpoint name of the endpoint that gave the answer, for messages

@@ -28,8 +28,8 @@ export interface VerifiedAnswer<Data> {
   /** The attested key that signed, 32 bytes. */
   readonly publicKey: Uint8Array;
   /**
-   * The JSON that the application sent beside its answer, if any. A host can change it: before you use it,
-   * check it against `data`, for example a text against its hash.
+   * The JSON that the application sent together with its answer, if any. A host can change it: before you use
+   * it, check it against `data`, for example a text against its hash.
    */
   readonly unsigned?: unknown;
 }

@@ -85,7 +85,7 @@ export class EnclaveRefusedError extends ClientError {
 }
 
 /**
- * The answer to a sealed request is not sealed. The enclave gives such answers before it can open a request
+ * The answer to a sealed request is not sealed. The enclave sends such answers before it can open a request
  * (`BODY_TOO_LARGE`, `OVERLOADED`, `SEALED_KEY_UNKNOWN`), but anyone on the path can forge one: don't act on
  * this error.
  */

@@ -37,7 +37,7 @@ export function useEnclave(
   const [instance, setInstance] = useState(begin);
   const isCurrent = instance.address === address && isSame(instance.options, options);
   const current = isCurrent ? instance : begin();
-  // React renders again at once, with the current enclave.
+  // React renders again immediately, with the current enclave.
   if (!isCurrent) setInstance(current);
   const { subscribe, read } = current.enclave;
   return useSyncExternalStore(subscribe, read, read);

@@ -15,7 +15,7 @@ import { removeSession, type SessionStore, sessionStore } from '../zklogin/stora
 
 /**
  * - `loading`: the content of the storage is not known yet, for example outside browsers
- * - `none`: nobody is logged in
+ * - `none`: the user is not logged in
  * - `leaving`: a key is being generated, and the page is about to redirect to the provider
  * - `token`: the provider's answer is being checked, and its code exchanged
  * - `salt`: the salt service is being asked
@@ -100,8 +100,8 @@ export class ZkLoginFlow {
     return () => {
       this.#isMounted = false;
       removeEventListener('pageshow', this.#onPageShow);
-      // React's StrictMode mounts again at once: without this delay, a code that is being exchanged would be
-      // lost.
+      // React's StrictMode mounts again immediately: without this delay, a code that is being exchanged would
+      // be lost.
       queueMicrotask(() => {
         if (!this.#isMounted) this.#end('interrupted');
       });

@@ -69,7 +69,7 @@ export interface RecipientKey extends Key {
 }
 
 /**
- * A request that was opened. Nobody has changed it in transit, but its content is not checked yet.
+ * A request that was opened. It was not changed in transit, but its content is not checked yet.
  */
 export interface OpenedRequest {
   readonly content: Uint8Array;

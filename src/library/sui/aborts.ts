@@ -68,7 +68,7 @@ const ERRORS: Readonly<Record<string, readonly [code: number, explanation: strin
   ],
   'enclave::EOverlapping': [
     18,
-    'the config has an overlap already: end it first, or allow the image at once, which makes enclaves of both older versions stale',
+    'the config has an overlap already: end it first, or allow the image immediately, which makes enclaves of both older versions stale',
   ],
   'enclave::ENoOverlap': [19, 'the config has no overlap to end'],
   'enclave::EWrongPackageVersion': [

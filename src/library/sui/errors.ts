@@ -45,7 +45,7 @@ export class UnknownOutcomeError extends SuiError {
 
 /**
  * The transaction was executed, but the node's reads did not show it in time, or the wait was ended. Don't
- * send another transaction in its place. `client.core.waitForTransaction({ digest })` waits again.
+ * send another transaction instead. `client.core.waitForTransaction({ digest })` waits again.
  */
 export class NotVisibleError extends SuiError {
   /** Digest of the transaction that was executed, in base58. */
@@ -55,7 +55,7 @@ export class NotVisibleError extends SuiError {
   constructor(digest: string, reason: string, options?: ErrorOptions) {
     super(
       'SUI_NOT_VISIBLE',
-      `the transaction ${digest} was executed, but the node does not show it yet (${reason}): don't send another in its place; wait before you build on it`,
+      `the transaction ${digest} was executed, but the node does not show it yet (${reason}): don't send another one instead; wait before you build on it`,
       options,
     );
     this.digest = digest;

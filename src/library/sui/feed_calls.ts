@@ -33,7 +33,7 @@ const MAX_CONFIGS = 16;
 const BASIS_POINTS = 10_000n;
 
 /**
- * Creates and shares a feed without a value. Nobody can change or delete it.
+ * Creates and shares a feed without a value. Its rules can't be changed, and it can't be deleted.
  *
  * @throws SuiError: SUI_VALUE for rules that `move/feed` refuses
  */

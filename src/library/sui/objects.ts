@@ -34,7 +34,7 @@ export interface EnclaveConfig extends Contract {
   readonly name: string;
   /** Registers of the image that contracts accept, at the latest version. */
   readonly image: Image;
-  /** Source of the image, if the admin named one. Nobody has checked it. */
+  /** Source of the image, if the admin named one. It has not been checked. */
   readonly source: Source | null;
   /** The only capability that can change the config. */
   readonly capabilityId: string;
@@ -218,7 +218,7 @@ export interface RegistrationOptions extends AskOptions {
 }
 
 /**
- * Finds out whether a key is registered under a config. If it is not registered, the result is about the
+ * Finds out whether a key is registered under a config. If it is not registered, the result describes the
  * latest version.
  *
  * @throws as `readConfig` does

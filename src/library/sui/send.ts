@@ -76,7 +76,7 @@ export async function sendTransaction<Included extends Include = object>(
   if (waitMs > 0) {
     // The digest is computed here: the node could return the digest of another transaction.
     const digest = TransactionDataBuilder.getDigestFromBytes(signed.transaction);
-    // A failed transaction also changes the gas coin, so this waits for it, too.
+    // A failed transaction also changes the gas coin, so this waits for it too.
     await waitUntilVisible(client, digest, { waitMs, signal: signed.signal }).catch((error: SuiError) => {
       throw failure ?? error;
     });

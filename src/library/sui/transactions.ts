@@ -140,7 +140,9 @@ export function shareConfig(
   tx.moveCall({ ...target(call, 'share_config'), arguments: [object(tx, 'config', call.config)] });
 }
 
-/** Allows another image instead of the current one: every enclave registered so far becomes stale at once. */
+/**
+ * Allows another image instead of the current one: every enclave registered so far becomes stale immediately.
+ */
 export function updatePcrs(tx: Transaction, call: AdminCall & Allowed): void {
   const callArguments = [...adminArguments(tx, call), ...pcrArguments(tx, call.image)];
   if (call.source === undefined) tx.moveCall({ ...target(call, 'update_pcrs'), arguments: callArguments });
@@ -166,7 +168,7 @@ export function beginOverlap(
   });
 }
 
-/** Ends an overlap at once: enclaves of the version before become stale. */
+/** Ends an overlap immediately: enclaves of the version before become stale. */
 export function endOverlap(tx: Transaction, call: AdminCall): void {
   tx.moveCall({ ...target(call, 'end_overlap'), arguments: adminArguments(tx, call) });
 }
@@ -399,7 +401,7 @@ function checkBytecode({ modules, dependencies }: Bytecode) {
 
 /**
  * Publishes compiled modules, and transfers the upgrade capability to `owner`. If `owner` is null, destroys
- * the capability, so that nobody can ever upgrade the package.
+ * the capability, so that the package can never be upgraded.
  */
 export function publishPackage(tx: Transaction, call: Bytecode & { readonly owner: string | null }): void {
   const upgradeCap = tx.publish(checkBytecode(call));

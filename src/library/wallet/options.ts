@@ -58,8 +58,8 @@ export interface RegisterOptions {
    */
   readonly confirm: (request: ConfirmRequest) => Promise<boolean>;
   /**
-   * Called once when a session has expired, even while nobody signs. The wallet then has no account. A dapp
-   * can tell the user, who did not disconnect, why the account disappeared.
+   * Called once when a session has expired, even if the user does not sign. The wallet then has no account. A
+   * dapp can tell the user, who did not disconnect, why the account disappeared.
    */
   readonly onExpired?: (address: string) => void;
   /** Payer of the gas in signAndExecuteTransaction. Default: the user. */

@@ -29,7 +29,7 @@ const MESSAGES = {
 /**
  * Hands the provider's answer to the page that began the login. In a window that the wallet opened, sends the
  * answer to the waiting page and closes the window. In the same tab, stores the answer and goes back to that
- * page. Removes the answer from the address bar and the history at once. Tells the user what to do, if
+ * page. Removes the answer from the address bar and the history immediately. Tells the user what to do, if
  * anything.
  *
  * Exported from `sui-enclave/wallet/redirect`.

@@ -131,7 +131,7 @@ export class ZkLoginWallet implements RegisteredWallet {
   start(): void {
     document.addEventListener('visibilitychange', this.#onVisible);
     const answer = takeAnswer(this.id);
-    // Without an answer or a session, the first connect must open its window at once.
+    // Without an answer or a session, the first connect must open its window immediately.
     if (answer === null && !this.#mayHaveSession()) return;
     const starting = this.#resume(answer).finally(() => {
       this.#starting = null;
@@ -292,7 +292,7 @@ export class ZkLoginWallet implements RegisteredWallet {
 
   /**
    * Logs in, unless the session is open. If the storage has neither a session nor a login, this opens the
-   * window at once, within the user's click.
+   * window immediately, within the user's click.
    */
   async #logIn(signal: AbortSignal): Promise<void> {
     if (this.#starting !== null) await abortable(this.#starting, signal);

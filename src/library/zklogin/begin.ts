@@ -131,7 +131,7 @@ function requireAccepted(provider: Provider, network: Network | undefined): void
       `${name} is accepted on ${networks.join(', ')} only: set the option network to the network of the wallet's transactions`,
     );
   }
-  // The list of a custom provider may be empty, since nobody knows which networks accept it.
+  // The list of a custom provider may be empty, since the networks that accept it are not known.
   if (network !== undefined && networks.length > 0 && !networks.includes(network)) {
     throw new ZkLoginError(
       'ZKLOGIN_OPTION',

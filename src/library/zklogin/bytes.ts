@@ -1,4 +1,4 @@
-/** Copies bytes to sign into memory that nobody else can change. */
+/** Copies bytes to sign into memory that the caller can't change. */
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import type { Transaction } from '@mysten/sui/transactions';
 import { type BuildOptions, buildTransaction } from '../sui/build.ts';

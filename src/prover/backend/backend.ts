@@ -117,7 +117,8 @@ function requireEngine(path: string): void {
 }
 
 /**
- * Loads the key, and meanwhile hashes it. A damaged key is reported as damaged, even if its hash is unknown.
+ * Loads the key, and hashes it at the same time. A damaged key is reported as damaged, even if its hash is
+ * unknown.
  */
 async function loadKey(
   file: KeyFile,
@@ -217,7 +218,7 @@ function addEndpoints(app: Express, parts: EndpointParts): void {
         const { a, b, c } = await proofs.prove(input, leaving);
         sendJson(response, 200, { pi_a: a, pi_b: b, pi_c: c, protocol: 'groth16', curve: 'bn128' });
       } catch (error) {
-        // If the caller has left, nobody would read the answer.
+        // If the caller has left, the answer would be lost.
         if (!leaving.aborted) throw error;
       }
     });

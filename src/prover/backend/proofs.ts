@@ -72,7 +72,7 @@ export class Proofs {
    * Makes a proof for an input when it is the request's turn.
    *
    * @param leaving signal that is aborted when the caller has left. It ends the request's wait, witness or
-   *   proof, and frees its place in the queue at once
+   *   proof, and frees its place in the queue immediately
    * @throws BackendError, or the reason of `leaving`
    */
   async prove(input: unknown, leaving: AbortSignal): Promise<Groth16Proof> {

@@ -33,7 +33,7 @@ export class Queue {
     });
   }
 
-  /** Ends a turn. If a caller waits, the section stays taken, so that nobody else enters in between. */
+  /** Ends a turn. If a caller waits, the section stays taken, so that no later caller enters in between. */
   #next(): void {
     const [enter] = this.#waiting;
     if (!enter) {

@@ -96,7 +96,7 @@ export class Supervisor {
    *
    * @param publicInput the single public input that the proof must have, in decimal
    * @param wait signal that ends the wait for a worker, but not a proof that has begun
-   * @param leaving signal that cancels the proof when nobody waits for it any longer
+   * @param leaving signal that cancels the proof when no caller waits for it any longer
    * @throws EngineError, or the reason of the aborted signal
    */
   async prove(

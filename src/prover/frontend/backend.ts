@@ -17,7 +17,10 @@ const MAX_ANSWER = 64 * 1024;
  */
 const ATTEMPTS = 3;
 const PAUSE_MS = 250;
-/** Default of `Retry-After` in seconds if a full backend sends none. It is about the time of one proof. */
+/**
+ * Default of `Retry-After` in seconds if a full backend sends none. It is roughly the time that one proof
+ * takes.
+ */
 const BUSY_SECONDS = 5;
 const MAX_RETRY_AFTER_SECONDS = 600;
 const HEALTH_TIMEOUT_MS = 5000;
@@ -55,7 +58,7 @@ export class Backend {
   /**
    * Returns the proof in the backend's answer. Does not verify it.
    *
-   * @param abandoned signal that closes the connection, which tells the backend that nobody waits for the
+   * @param abandoned signal that closes the connection, which tells the backend that no caller waits for the
    *   proof
    * @param hasTime returns whether there is time for another proof if the engine hung during this one
    * @throws FrontendError: PROVER_BACKEND_UNREACHABLE, PROVER_BACKEND_ANSWER, PROVER_BACKEND_TIMEOUT,

@@ -39,7 +39,7 @@ export interface FrontendConfig {
   /** URL at which the backend accepts inputs of the circuit. */
   readonly backend: URL;
   readonly timeoutSeconds: number;
-  /** Time limit in seconds of a request that is not refused at once. */
+  /** Time limit in seconds of a request that is not refused immediately. */
   readonly answerSeconds: number;
   /** Assumed duration of a proof on a backend in seconds, until the first proof was measured. */
   readonly proofSeconds: number;

@@ -38,7 +38,7 @@ export async function startFrontend(options: ProvingOptions): Promise<RunningFro
           try {
             sendJson(response, 200, await service.prove(body, leaving));
           } catch (error) {
-            // If the caller has left, nobody would read the answer.
+            // If the caller has left, the answer would be lost.
             if (!leaving.aborted) throw error;
           }
         });

@@ -167,7 +167,7 @@ export function parseManifestJson(json: string): Manifest {
 }
 
 /**
- * Formats `app.json`. Every `app.yaml` with the same meaning gives the same text, in which the order of
+ * Formats `app.json`. Every `app.yaml` with the same meaning results in the same text, in which the order of
  * properties is fixed.
  */
 export function formatManifest(manifest: Manifest): string {

@@ -2,7 +2,7 @@ import { hkdfSync, randomBytes } from 'node:crypto';
 import { quantity } from 'sui-enclave/wording';
 
 const SEED_BYTES = 32;
-/** Minimum number of bytes that GetRandom must contribute. The NSM gives up to 256 bytes. */
+/** Minimum number of bytes that GetRandom must contribute. The NSM returns up to 256 bytes. */
 const MIN_NSM_RANDOM_BYTES = 32;
 
 /**

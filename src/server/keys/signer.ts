@@ -9,7 +9,7 @@ import { propertyThatDiffers } from './unfit_property.ts';
 
 /**
  * A signed answer that can be sent any number of times. Since ed25519 is deterministic, the same data always
- * gives the same bytes.
+ * results in the same bytes.
  */
 export class SignedAnswer extends JsonText {
   readonly #publicKey: string;
@@ -27,9 +27,9 @@ export class SignedAnswer extends JsonText {
   }
 
   /**
-   * Returns the same answer with an object beside the signed part, as its property `unsigned`. A host can
-   * change it, so it is for values that a caller can check by the signed data, such as a text whose hash is
-   * signed.
+   * Returns the same answer with an object in addition to the signed part, as its property `unsigned`. A host
+   * can change it, so it is for values that a caller can check by the signed data, such as a text whose hash
+   * is signed.
    *
    * @throws ApplicationMistake if the answer has such an object already
    */

@@ -6,8 +6,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { isPlain } from 'sui-enclave/wire/failing_property';
 
 /**
- * Returns the path of the first property that two values don't have in common. An empty string stands for the
- * values themselves.
+ * Returns the path of the first property that two values don't have in common. An empty string means
+ * the values themselves.
  */
 export function propertyThatDiffers(original: unknown, read: unknown): string {
   if (!isPlain(original) || !isPlain(read)) return '';

@@ -43,7 +43,7 @@ export class Nsm {
     return document;
   }
 
-  /** @returns 1 to 256 bytes of entropy; every known NSM gives 256, but callers must check the length */
+  /** @returns 1 to 256 bytes of entropy; every known NSM returns 256, but callers must check the length */
   async getRandom(): Promise<Uint8Array> {
     return getRandom.decode(await this.#transport.transact(getRandom.encode()));
   }

@@ -169,7 +169,7 @@ export function pipeSink(fd: number): EventSink {
   };
 }
 
-/** Returns a sink that logs events, for development, where nobody reads a pipe. */
+/** Returns a sink that logs events, for development, where no process reads a pipe. */
 export function logSink(log: Logger): EventSink {
   return {
     write(line) {

@@ -70,7 +70,9 @@ export class Metrics {
     }, SNAPSHOT_MS).unref();
   }
 
-  /** The last snapshot. A timer takes snapshots, so nobody can request one just before or after a request. */
+  /**
+   * The last snapshot. A timer takes snapshots, so the host can't request one just before or after a request.
+   */
   get snapshot(): Exposition {
     return this.#snapshot;
   }

@@ -37,7 +37,7 @@ export type SecretsCheck = (values: Readonly<Record<string, string>>) => void;
 
 /**
  * The secrets that the application names in its app.yaml. They may arrive after the start. The first complete
- * set is final, so that nobody can replace a secret at run time.
+ * set is final, so that a secret can't be replaced at run time.
  */
 export class Secrets {
   readonly #names: readonly string[];

@@ -144,7 +144,7 @@ export function refuseConnect(socket: Duplex, pending?: ServerResponse): ServerE
 
 /**
  * Time for which a connection stays open after the answer to malformed HTTP, in milliseconds. If it were
- * closed immediately, data that the peer has sent meanwhile would reset it, and the peer might never read the
+ * closed immediately, data that the peer is still sending would reset it, and the peer might never read the
  * answer.
  */
 const LINGER_MS = 1000;

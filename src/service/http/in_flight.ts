@@ -212,7 +212,7 @@ export class InFlight {
     if (this.#admit(response)) handler();
   }
 
-  /** Returns the request's entry; undefined if nobody waits for the answer. @throws OVERLOADED */
+  /** Returns the request's entry; undefined if no caller waits for the answer. @throws OVERLOADED */
   #admit(response: ServerResponse): Entry | undefined {
     const entry = (response as Tracked)[ENTRY];
     // The caller has disconnected, or the deadline has passed.
@@ -258,16 +258,16 @@ export class InFlight {
     return reason !== undefined && error === reason;
   }
 
-  /** Releases the request's slot during the wait. The request resumes even if all slots are taken by then. */
+  /** Releases the request's slot during the wait. The request resumes even if all slots are taken then. */
   async #waitFor<T>(entry: Entry, call: Promise<T>, ends: Parameters<Work['waitFor']>[1]): Promise<T> {
-    // The request's deadline has passed, or it waits for two calls at once.
+    // The request's deadline has passed, or it waits for two calls at the same time.
     if (entry.work !== 'running') return await this.#room.waitFor(call, ends);
     entry.work = 'waiting';
     this.#running -= 1;
     try {
       return await this.#room.waitFor(call, ends);
     } finally {
-      // The request resumes unless its deadline has passed meanwhile.
+      // The request resumes unless its deadline passed during the wait.
       if (entry.work === 'waiting') {
         entry.work = 'running';
         this.#running += 1;

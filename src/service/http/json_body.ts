@@ -21,7 +21,7 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * Discards a body that nobody will read. Otherwise, Node would keep up to 64 KiB of it until the answer is
+ * Discards a body that will not be read. Otherwise, Node would keep up to 64 KiB of it until the answer is
  * sent, and drop the rest without counting its pieces.
  */
 export function discardBody(request: IncomingMessage): void {
@@ -173,7 +173,7 @@ export class JsonBodies {
         this.#release(reading);
         resolve(buffer.subarray(0, bytes));
       });
-      // The caller has disconnected: nobody will receive this answer.
+      // The caller has disconnected, and will not receive this answer.
       request.on('error', () => fail(new ServerError('MALFORMED_JSON', 'the body is incomplete')));
     });
   }

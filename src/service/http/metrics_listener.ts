@@ -33,7 +33,7 @@ export interface MetricsListenerOptions {
 
 /**
  * Maximum number of connections. One or two are enough for any reader. A further connection replaces the
- * oldest, so that idle connections keep nobody out.
+ * oldest, so that idle connections do not block new ones.
  */
 const MAX_CONNECTIONS = 16;
 

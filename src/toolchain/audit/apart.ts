@@ -243,7 +243,7 @@ export function serve(run: (order: unknown, ask: Ask) => Promise<unknown>): void
       waiting.delete(message.id);
     }
   });
-  // This process has lost its parent, so nobody waits for the result any more.
+  // This process has lost its parent, so no process waits for the result any more.
   process.on('disconnect', () => process.exit(1));
 }
 

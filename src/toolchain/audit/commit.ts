@@ -131,7 +131,7 @@ export class MoveCommit {
   /** Returns a folder and all folders that it depends on, directly or not. */
   #listReachable(root: string): ReadonlySet<string> {
     const reached = new Set([root]);
-    // The loop also visits folders that are added to the set meanwhile.
+    // The loop also visits folders that are added to the set during the loop.
     for (const folder of reached) {
       for (const next of this.#getFolder(folder).dependencies)
         if (this.#allFolders.has(next)) reached.add(next);

@@ -51,7 +51,7 @@ export const AUDIT_CODES = {
   BUILD_FAILED: [failed, 'The sources of the commit do not build into an image.'],
   REGISTERS_DIFFER: [
     failed,
-    'The sources build into an image with other registers: the register of the boot system differs, too.',
+    'The sources build into an image with other registers: the register of the boot system also differs.',
   ],
   APPLICATION_DIFFERS: [
     failed,

@@ -155,8 +155,8 @@ const NAMED_MS = 60_000;
 
 /**
  * Asks the repository that the config names for a commit that was fetched elsewhere. The answer does not
- * affect the verdict, since a commit is the same everywhere. But if that repository lacks the commit, nobody
- * else can do this audit.
+ * affect the verdict, since a commit is the same everywhere. But if that repository lacks the commit, other
+ * people can't repeat this audit.
  *
  * @param find for tests: finds the address of that repository
  */

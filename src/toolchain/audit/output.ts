@@ -9,7 +9,7 @@ import { boundLines, escapeControls, printable } from 'sui-enclave-cli/printable
 const MAX_LINES = 100;
 const MAX_LINE = 300;
 
-/** Limits of a text that the command prints at once, and of its lines. */
+/** Limits of a text that the command prints in one piece, and of its lines. */
 const MAX_TEXT = { lines: 2000, characters: 2000 };
 
 type Callback = (error?: Error | null) => void;
@@ -17,7 +17,7 @@ type Callback = (error?: Error | null) => void;
 /**
  * Reserves standard output and standard error for the command. Afterwards, warnings and other
  * writes go to standard error. Both the number of these lines and their lengths are limited, and they contain
- * only printable ASCII. An error that nobody catches ends the process without a verdict.
+ * only printable ASCII. An uncaught error ends the process without a verdict.
  *
  * @param asJson whether standard output is one JSON document, which must not be cut
  */

@@ -33,7 +33,7 @@ export const main = command({
   name: 'gen',
   purpose: `From the types that an application signs, writes Move structs with their intents (sources/signed.move), tests of their
 bytes (tests/signed_vectors.move), modules for dapps, Python and Go (generated/client.ts, signed.py, signed.go), and the
-bytes of some values (generated/vectors.json). It replaces only files that it wrote itself, and that nobody has edited
+bytes of some values (generated/vectors.json). It replaces only files that it wrote itself, and that were not edited
 since.`,
   example: '--check',
   arguments: { application: { schema: text, optional: true } },

@@ -57,7 +57,10 @@ export function isGenerated(path: string): boolean {
   return existsSync(path) && HEADER.test(readFileSync(path, 'utf8'));
 }
 
-/** Reads the file, which `gen` must have written and nobody edited; undefined if it does not exist. */
+/**
+ * Reads the file, which `gen` must have written, and which must not have been edited; undefined if it does
+ * not exist.
+ */
 function readUnedited(path: string): string | undefined {
   if (!existsSync(path)) return undefined;
   const existingContent = readFileSync(path, 'utf8');

@@ -113,7 +113,7 @@ async function bundleFile(root: string, entry: string, plugins: Plugin[]): Promi
     // comment changes.
     experimental: { attachDebugInfo: 'none' },
     platform: 'node',
-    // Settings of a compiler in a folder above must not matter either.
+    // The build must also ignore the settings of a compiler in a folder above.
     tsconfig: false,
     // The bundler would leave a dependency that it can't find to be loaded at run time, when there is no
     // node_modules in the image.

@@ -86,7 +86,7 @@ export function formatLicenses(packages: readonly PackageLicense[]): string {
 }
 
 /**
- * Formats the licences of the programs and libraries beside the bundle.
+ * Formats the licences of the programs and libraries that the image contains in addition to the bundle.
  *
  * @param deb returns the archive of a Debian package
  */
@@ -101,7 +101,7 @@ export function systemLicenses(
     return `--- ${program.name} ${version}: ${program.license} ---\n\n${text.toString('utf8').trim()}\n`;
   });
   const nodeText = `--- Node ${node.version}: ${node.license} ---\n\n${node.texts.join('\n\n')}\n`;
-  return `The image contains these programs and libraries beside the server.\n\n${[nodeText, ...entries].join('\n')}`;
+  return `The image contains these programs and libraries in addition to the server.\n\n${[nodeText, ...entries].join('\n')}`;
 }
 
 export function lockedFile(debian: readonly LockedFile[], name: string): LockedFile {

@@ -1,6 +1,6 @@
 /**
  * Creates the content of `out/sbom.json`, a list in CycloneDX 1.6 of the contents of an image and of the
- * programs that built it. The same image gives the same bytes.
+ * programs that built it. The same image results in the same bytes.
  */
 import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';

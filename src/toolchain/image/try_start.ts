@@ -1,6 +1,6 @@
 /**
- * Checks that the server of an image starts with its own settings. If it failed in an enclave, nobody would
- * see the cause.
+ * Checks that the server of an image starts with its own settings. If it failed in an enclave, the cause
+ * would not be visible.
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';

@@ -36,7 +36,7 @@ export const main = command({
     if (options.test) {
       run(go, ['vet', './...']);
       run(go, ['test', './...']);
-      // If the processor can't run a forced path, the tests run once more on its fastest path.
+      // If the processor can't run a forced path, the tests run a second time on its fastest path.
       for (const path of ['adx', 'portable']) run(go, ['test', ...FORCED_PACKAGES], { PROVER_VECTORS: path });
       testForArm(go);
       return { json: { tested: true } };

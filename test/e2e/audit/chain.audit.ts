@@ -150,7 +150,7 @@ describe('another config of the application', () => {
       (_deployed, otherId) => void world.node.ledger.objects.delete(otherId),
     ],
     [
-      'gives another object in its place',
+      'returns another object instead of the other config',
       ({ capId }, otherId) => {
         const cap = world.node.ledger.objects.get(capId);
         const otherObject = world.node.ledger.objects.get(otherId);

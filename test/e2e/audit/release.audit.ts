@@ -80,7 +80,7 @@ test('an audit refuses a withdrawn release, which then vouches for nothing', asy
   });
 });
 
-test('an audit gives no verdict on a release without its log or with a malformed signer file', async () => {
+test('an audit returns no verdict on a release without its log or with a malformed signer file', async () => {
   const folder = await writeRelease();
   const options = ['--release', join(folder, 'out/release.json')];
   expect(await world.audit(deployed.configId, options)).toMatchObject({ exit: 2, code: 'USAGE' });

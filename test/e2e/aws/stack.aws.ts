@@ -514,7 +514,7 @@ describe('configure_enclave', () => {
       const { status, stdout, stderr } = await configure(...args);
       expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
       expect(stdout).toMatch(/ {2}Cpus = 4, was 2\n/);
-      expect(stdout).toMatch(/^No enclave ends\.$/m);
+      expect(stdout).toMatch(/^This does not end any enclave\.$/m);
       expect(readBootFile(readUserData(STACK))).toMatch('"cpus": "4"');
       expect(instances()).toEqual(before);
       expect(before.flat()).toHaveLength(2);

@@ -270,8 +270,8 @@ export class Machine {
   }
 
   /**
-   * Stops the parent for `ms` milliseconds. Meanwhile, it reads nothing from the enclave and sends it
-   * nothing.
+   * Stops the parent for `ms` milliseconds. During this time, it neither reads from the enclave nor sends
+   * to it.
    */
   async pauseParent(ms: number): Promise<void> {
     this.#host.kill('SIGSTOP');

@@ -178,7 +178,7 @@ describe('the test image', () => {
       clock: { source: string; difference_ms: number };
     };
     expect(clock.source).toBe('nsm');
-    // The emulator's NSM gives the time in whole seconds, and the emulated clock drifts.
+    // The emulator's NSM returns the time in whole seconds, and the emulated clock drifts.
     expect(Math.abs(clock.difference_ms)).toBeLessThan(5000);
   });
 

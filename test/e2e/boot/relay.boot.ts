@@ -129,8 +129,8 @@ test('enclaves of the same image and of two images run on one parent, and one en
   ]);
   expect(readBootReport('blue').pcr0).not.toBe(readBootReport('other').pcr0);
 
-  // Another enclave of blue's image starts beside it. Blue's port then forwards to the new one, and no caller
-  // notices.
+  // Another enclave of blue's image starts while blue runs. Blue's port then forwards to the new one, and no
+  // caller notices.
   host.conf('green', ...lines(GREEN));
   await host.reload();
   const green = await boot(host, 'out/test.eif', GREEN);
@@ -162,7 +162,7 @@ test('enclaves of the same image and of two images run on one parent, and one en
   openConnection.end('GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
   expect(await text(openConnection)).toMatch(/^HTTP\/1\.1 200 /);
 
-  // While green is down, its callers are refused at once.
+  // While green is down, its callers are refused immediately.
   await green.end();
   await expect
     .poll(() => get(callersPort, '/livez').then(String, (error) => error.cause?.code))

@@ -107,7 +107,7 @@ describe('the salt service in an enclave', () => {
     expect(machine.console()).not.toContain(SEED);
   });
 
-  test('gives a user the salt of the vectors, after it has read the keys of the issuer through vsock', async () => {
+  test('returns the salt of the vectors to a user, after it has read the keys of the issuer through vsock', async () => {
     const issuer = await Issuer.start();
     google = issuer.origin;
     const token = await issuer.token({ sub: vector?.subject });

@@ -134,14 +134,14 @@ describe('a call of the enclave of make dev', () => {
     expect(hostText).not.toContain('San Francisco');
   });
 
-  test('that the enclave refuses gives a verdict with the text of the refusal, which is not signed', async () => {
+  test('that the enclave refuses leads to a verdict with the text of the refusal, which is not signed', async () => {
     const { page } = await openForm(enclave);
     await call(page, ' ');
     expect(await readVerdict(page)).toMatchObject({
       title: expect.stringMatching(/^The enclave refused the request with status 4\d\d$/),
       tone: 'warning',
     });
-    expect(await page.textContent('.verdict')).toContain('which nobody signed');
+    expect(await page.textContent('.verdict')).toContain('which is not signed');
   });
 
   test('returns the struct that the contract on chain reads', async () => {
@@ -212,7 +212,7 @@ describe('a separate verdict is shown for', () => {
     expect(await page.textContent('.verdict')).toContain(
       'is signed as temperature, and on chain it is location',
     );
-    // The bytes of that type are not the bytes that the enclave signed, either.
+    // The bytes of that type are not the bytes that the enclave signed.
     await call(page);
     expect(await page.locator('.verdict h2').allTextContents()).toEqual([
       'The schema differs from the contract',

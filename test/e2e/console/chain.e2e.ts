@@ -96,7 +96,7 @@ describe('the chain of make dev-sui', () => {
     await page.click(`text=Ask ${new URL(enclave).host}`);
     await page.waitForSelector('text=It answers with a registered key');
     expect(await readLights(page, 'Ask an enclave')).toEqual(['registered']);
-    // The other enclave has the same image under the same root, but a key that nobody has registered.
+    // The other enclave has the same image under the same root, but a key that is not registered.
     await page.fill('.panel:has(h3:text-is("Ask an enclave")) input', otherEnclave);
     await page.click('text=Use the development root of this machine');
     await askEnclave(page, otherEnclave);
@@ -213,7 +213,7 @@ describe('a config', () => {
     await inspect(page, 'hostile');
   });
 
-  test('that does not exist, or at a node that is down, gives a verdict', async () => {
+  test('that does not exist, or at a node that is down, leads to a verdict', async () => {
     const { page } = await openPage(browser, linkTo(fixture.node.url, `0x${'1'.repeat(64)}`), [
       fixture.node.url,
     ]);

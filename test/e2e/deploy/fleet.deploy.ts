@@ -166,7 +166,7 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
     const failed = outcomes.filter(({ error }) => error !== null);
     expect(failed.filter(({ idempotent }) => idempotent)).toEqual([]);
     for (const { id, error } of failed) {
-      // An error says either that nobody knows whether the call was executed, or that it certainly was not.
+      // An error says either that the call may have been executed, or that it certainly was not.
       if (!mayHaveExecuted(error)) expect([error, counts.get(id)]).toEqual([error, undefined]);
     }
     for (const { id, idempotent, error } of outcomes) {

@@ -159,7 +159,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     expect(triers).toHaveLength(2);
   });
 
-  test('refuses a request at once if the queue is full, and later if it waited too long', async () => {
+  test('refuses a request immediately if the queue is full, and later if it waited too long', async () => {
     site = await Site.start({ QUEUE_LENGTH: '2', QUEUE_SECONDS: '1', PROOF_SECONDS: '10' });
     await site.add('127.0.0.1', 1500);
     await site.ready(1);
@@ -181,7 +181,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     expect((await running).status).toBe(200);
   });
 
-  test('tells a backend that the caller has left: the next request begins at once', async () => {
+  test('tells a backend that the caller has left: the next request begins immediately', async () => {
     site = await Site.start({ PROOF_SECONDS: '60' });
     const backend = await site.add('127.0.0.1', 30_000);
     await site.ready(1);

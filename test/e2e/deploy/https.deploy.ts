@@ -129,7 +129,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     const edge = await startEdgeForTest({ old: enclave.address }, { ADDRESS_RATE: '20' });
     const call = (localAddress: string, claim: string) =>
       edge.request('/seen', { localAddress, headers: { 'x-forwarded-for': claim } });
-    // The requests are sent at once, since HAProxy counts only those of the last 10 s.
+    // The requests are sent in parallel, since HAProxy counts only those of the last 10 s.
     const answers = await Promise.all(Array.from({ length: 25 }, (_, i) => call(CALLER, `203.0.113.${i}`)));
     const statuses = answers.map(({ status }) => status).sort();
     expect(statuses).toEqual([...Array(20).fill(200), ...Array(5).fill(429)]);

@@ -98,7 +98,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     expect(paths).toEqual(['/fast']);
   });
 
-  test('refuses most of 2,000 connections of an address, and meanwhile serves other callers', async () => {
+  test('refuses most of 2,000 connections of an address, and still serves other callers', async () => {
     const { edge, paths } = await startSite();
     let open = 2000;
     const sockets = Array.from({ length: open }, () => {

@@ -1,7 +1,7 @@
 /**
  * Runs `sui-enclave rollout` from two emulated enclaves to two enclaves of the next image, behind the HTTPS
- * recipe of deploy/https and on a model of a Sui node. Meanwhile, users make 1,000 calls from 24 addresses,
- * and submit the answers on chain.
+ * recipe of deploy/https and on a model of a Sui node. During the rollout, users make 1,000 calls from 24
+ * addresses, and submit the answers on chain.
  */
 
 import { once } from 'node:events';

@@ -133,7 +133,7 @@ describe('the application of the page', () => {
     expect(output()).not.toMatch(/my-real-key|San Francisco/);
   });
 
-  test('is restarted by make dev on the same port when a file changes, also after a failed start', async () => {
+  test('is restarted by make dev on the same port when a file changes, even after a failed start', async () => {
     const file = join(dir, 'src/apps/price/app.ts');
     const source = files.get('src/apps/price/app.ts') ?? '';
     onTestFinished(() => writeFileSync(file, source));

@@ -25,7 +25,7 @@ export async function tryDescriptors(findings: Findings): Promise<void> {
     const codes = await askOften(server.origin);
     const used = server.descriptors;
     const isServed = codes.size === 1 && codes.has('200') && used <= LIMIT && !server.isEnded;
-    const measured = `${used} of ${LIMIT} used beside ${IDLE} idle connections; answers: ${formatCounts(codes)}`;
+    const measured = `${used} of ${LIMIT} used, with ${IDLE} idle connections; answers: ${formatCounts(codes)}`;
     findings.add(
       'descriptors near the limit: callers are served',
       isServed,

@@ -54,7 +54,7 @@ export const main = command({
     const [world, user, node] = await Promise.all([World.start(), SaltUser.start(), NodeFaults.start()]);
     const { findings } = world;
     try {
-      // These faults take the longest, and hardly use the CPU, so the measurements run meanwhile.
+      // These faults take the longest, and hardly use the CPU, so the measurements run at the same time.
       const firstKeys = user.tryFaults(findings);
       firstKeys.catch(() => {});
       await measureCapacity(world);

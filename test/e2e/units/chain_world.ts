@@ -151,7 +151,7 @@ async function register({ port = '' }: Record<string, string>): Promise<string> 
   return await chain.register(fixture.configId, fixture.capId, `http://127.0.0.1:${port}`);
 }
 
-/** Gives the poster a coin of SUI. */
+/** Sends the poster a coin of SUI. */
 function givePoster(): string {
   chain.node.ledger.give(poster.toSuiAddress(), COIN);
   return 'given';
@@ -164,7 +164,8 @@ function passEpochs(): string {
 }
 
 /**
- * Makes transactions cost more gas than their simulations show, as if others had changed objects meanwhile.
+ * Makes transactions cost more gas than their simulations show, as if others had changed objects after the
+ * simulation.
  */
 function raiseGas(): string {
   const { executor } = chain.node;

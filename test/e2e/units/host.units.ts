@@ -15,7 +15,7 @@ const runAsRelay = (script: string) => machine.run('su', '-s', '/bin/sh', 'sui-e
 const isActive = (unit: string) => machine.isActive(unit);
 const show = (unit: string, property: string) => machine.show(unit, property);
 const readOutput = (unit: string) => machine.readOutput(unit);
-/** Returns the key of the enclave behind a port, or an empty text while nobody answers. */
+/** Returns the key of the enclave behind a port, or an empty text while the enclave does not answer. */
 const readKey = (port: number) => machine.get(port);
 const waitForKey = (port: number, isNew?: (key: string) => boolean) => machine.waitForKey(port, isNew);
 
@@ -291,7 +291,7 @@ describe.skipIf(findObstacle() !== undefined)('the units of a parent instance', 
     key = keys[0] ?? '';
   });
 
-  test('stop restarting an image that ends at once, and log why it ends', async () => {
+  test('stop restarting an image that ends immediately, and log why it ends', async () => {
     expect(machine.install('broken', first.eif, 3002).status).toBe(0);
     machine.run('systemctl', 'start', 'sui-enclave@broken.service');
     const unit = 'sui-enclave@broken.service';

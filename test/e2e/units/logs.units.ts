@@ -15,7 +15,7 @@ User=nobody
 `;
 
 test.skipIf(findObstacle() !== undefined)(
-  'the unit writes each closed event once, also after the unit or the machine has crashed',
+  'the unit writes each closed event once, even after the unit or the machine has crashed',
   async () => {
     const machine = new Machine();
     onTestFinished(() => machine.close());

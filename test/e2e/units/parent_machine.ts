@@ -13,7 +13,7 @@ export const PROGRAM = [
   '/opt/sui-enclave/node_modules/.bin/node',
   '/opt/sui-enclave/src/cli/main.ts',
 ] as const;
-/** The first bytes of the addresses that stand for CIDs: test/enclave/vsock_stand_in.cc. */
+/** The first bytes of the addresses that represent CIDs: test/enclave/vsock_stand_in.cc. */
 export const VSOCK_NET = '127.9.9';
 /** Settings of the fake of vsock. */
 const NETWORK = `Environment=VSOCK_NET=${VSOCK_NET} ASAN_OPTIONS=detect_leaks=0`;

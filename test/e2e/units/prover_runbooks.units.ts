@@ -85,7 +85,7 @@ describe.skipIf(findObstacle() !== undefined)('the runbooks of the prover', () =
   });
   afterAll(() => machine.close());
 
-  test('ProverBackendDown: restart the backend after the key is in its place again', async () => {
+  test('ProverBackendDown: restart the backend after the key is restored', async () => {
     installBackend();
     machine.mustRun('systemctl', 'start', BACKEND);
     await walk.awaitClear('ProverBackendDown');

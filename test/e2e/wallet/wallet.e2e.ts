@@ -227,7 +227,7 @@ test('a balance that the node does not return is not shown as 0, and nothing can
   expect(await button(page, 'Send').isEnabled()).toBe(false);
 });
 
-test('holding Enter down sends once, also after a failure', async () => {
+test('holding Enter down sends once, even after a failure', async () => {
   const page = await open(await newContext(browser));
   await completeLogin(page, 'alice');
   await prepare(page);

@@ -69,7 +69,7 @@ describe('a command', () => {
     expect([status, stdout]).toEqual([0, expect.stringMatching(answer)]);
   });
 
-  test('asks nobody if its input is not a terminal', () => {
+  test('does not ask if its input is not a terminal', () => {
     expect(askQuestion((program) => ['sh', '-c', program], 'yes\n').status).toBe(9);
   });
 

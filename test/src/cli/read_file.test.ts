@@ -1,4 +1,4 @@
-/** Tests that commands refuse FIFOs, whose readers would wait for a writer, and devices at once. */
+/** Tests that commands refuse FIFOs, whose readers would wait for a writer, and devices immediately. */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -24,7 +24,7 @@ export const LOADED = {
   witnessBytes: WITNESS_BYTES,
 };
 
-/** Status that a fake reports at once, unless its JavaScript changes the variable `status`. */
+/** Status that a fake reports immediately, unless its JavaScript changes the variable `status`. */
 export const STATUS = { state: 'idle', path: 'avx512ifma', progress: 0 };
 
 /** JavaScript of a worker that loads any key. */

@@ -162,7 +162,7 @@ describe('a handler', () => {
     expect((await server.get('/throw')).status).toBe(500);
   });
 
-  test('that reads the body makes an endpoint answer with an error at once; the router gets the parsed body', async () => {
+  test('that reads the body makes an endpoint answer with an error immediately; the router gets the parsed body', async () => {
     const server = await start([express.json()]);
     const { send } = await seal(server, 'a');
     const read = await server.post('/echo', { text: 'a' });

@@ -98,7 +98,7 @@ describe('POST /process_data', () => {
 });
 
 describe('the server without its secrets', () => {
-  /** Makes a pipe that nobody writes to. */
+  /** Makes a pipe that has no writer. */
   const unready = () => {
     const fifo = join(mkdtempSync(join(tmpdir(), 'sui-enclave-')), 'secrets');
     execFileSync('mkfifo', [fifo]);

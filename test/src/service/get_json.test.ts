@@ -57,7 +57,12 @@ describe("getJson throws an error of the application's class:", () => {
   const bounds = { timeoutMs: 300, maxSize: 2000 };
 
   test.each<[string, string, RegExp, () => Promise<Client>]>([
-    ['nobody listens', 'PRICE_UNAVAILABLE', /reached$/, async () => createUpstream('http://127.0.0.1:1')()],
+    [
+      'no server listens',
+      'PRICE_UNAVAILABLE',
+      /reached$/,
+      async () => createUpstream('http://127.0.0.1:1')(),
+    ],
     [
       'the connection breaks in the body',
       'PRICE_UNAVAILABLE',

@@ -59,7 +59,7 @@ test('a log without a reader keeps at most 4 MiB of lines; once it is read again
   await expect.poll(() => readAll(pipe)).toBe('again\n');
 });
 
-test('a log writes its first line at once, and all lines of the pause after it together', async () => {
+test('a log writes its first line immediately, and all lines of the pause after it together', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   const pipe = createPipe();

@@ -96,7 +96,9 @@ function startLimited(openFiles: number, args: readonly string[], env: Record<st
 const halfBody = (path: string) =>
   `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 23\r\n\r\n{"payload"`;
 
-/** Servers with two paths: a GET of `getPath` is answered at once, a POST to `postPath` after its body. */
+/**
+ * Servers with two paths: a GET of `getPath` is answered immediately, a POST to `postPath` after its body.
+ */
 const SERVERS = {
   'the enclave server': {
     entry: 'server/main.ts',

@@ -1,6 +1,6 @@
 /**
- * Tests that no error outside of a request ends a running process, and that a starting process ends and
- * prints one line.
+ * Tests that an error outside of a request does not end a running process, and that a starting process ends
+ * and prints one line.
  */
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';

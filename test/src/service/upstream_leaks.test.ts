@@ -106,7 +106,7 @@ const startAnswering = (status: number, body: string): Start => {
 };
 
 const failures: [string, Start, string | undefined][] = [
-  ['nobody listens', async () => createUpstream('http://127.0.0.1:1')(longBounds), 'unreachable'],
+  ['no server listens', async () => createUpstream('http://127.0.0.1:1')(longBounds), 'unreachable'],
   ['the host hangs up', async () => (await host((_, response) => response.destroy())).client, 'unreachable'],
   ['the host does not answer', async () => (await host(() => {}, bounds)).client, 'timeout'],
   [

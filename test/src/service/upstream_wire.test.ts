@@ -14,7 +14,7 @@ type Call = (client: AxiosInstance) => Promise<unknown>;
 
 /**
  * Returns the request that a call sends as text. The lines of its head are joined by `|`, `Host` and
- * `Connection` are left out, and `DEFAULTS` stands for the default headers.
+ * `Connection` are left out, and `DEFAULTS` replaces the default headers.
  */
 async function record(call: Call): Promise<string> {
   const requestText = Promise.withResolvers<string>();

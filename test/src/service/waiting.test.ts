@@ -222,7 +222,7 @@ describe('a call that others wait for', () => {
     expect(await leaveBehind((begin) => begin())).toMatchObject(OVERLOADED);
   });
 
-  test('ends its own waits when nobody waits for it any more', async () => {
+  test('ends its own waits when no caller waits for it any more', async () => {
     const abandoned = new AbortController();
     const never = new Promise<never>(() => {});
     const shared = runAs(

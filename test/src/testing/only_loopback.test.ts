@@ -35,7 +35,7 @@ test.each<[string, () => Promise<unknown>]>([
     'a TLS socket',
     () => new Promise((_, reject) => connectTls({ host: NAME, port: 443 }).on('error', reject)),
   ],
-])('%s fails at once, with an error that names upstream()', async (_, send) => {
+])('%s fails immediately, with an error that names upstream()', async (_, send) => {
   restrictToLoopback();
   const error = await send().catch((thrown: unknown) => thrown);
   expect(readCause(error)).toMatch(

@@ -30,7 +30,7 @@ export interface Eif extends ImageParts {
  */
 const MAX_METADATA_BYTES = 1024 ** 2;
 /**
- * Maximum nesting of lists and objects. JSON.stringify and other printers fail at some thousands of levels.
+ * Maximum nesting of lists and objects. JSON.stringify and other printers fail at several thousand levels.
  */
 const MAX_DEPTH = 32;
 
@@ -115,7 +115,7 @@ function readSections(file: Buffer): { name: SectionName; data: Buffer }[] {
         throw new ImageError('EIF_INVALID', `section ${at} has an offset or a size, but is not counted`);
       continue;
     }
-    // Sections must lie one after the other, since nobody measures the bytes of a gap.
+    // Sections must lie one after the other, since the bytes of a gap are not measured.
     if (statedOffset !== BigInt(offset))
       throw new ImageError('EIF_INVALID', `section ${at} does not begin where the section before it ends`);
     const start = offset + SECTION_HEADER_BYTES;

@@ -19,7 +19,7 @@ export interface Case {
 
 export const HONEST: Case = {
   title: 'Honest enclave',
-  text: 'It runs the expected image, its key is registered, and nobody changes what it signs.',
+  text: 'It runs the expected image, its key is registered, and its answers are not changed in transit.',
 };
 
 export const CASES: Readonly<Record<Counterpart, Case>> = {

@@ -24,8 +24,8 @@ export class PlayServer {
 
   constructor({ root, application, out, port, name, image = 1, log, onListening }: PlayServerOptions) {
     this.url = `http://127.0.0.1:${port}`;
-    // Callers that wait for a failed start get its error. If nobody waits, the error must not count as
-    // uncaught.
+    // Callers that wait for a failed start get its error. If no caller waits, Node must not treat the
+    // error as uncaught.
     this.#listening.promise.catch(() => {});
     this.#server = new RestartedServer({
       root,

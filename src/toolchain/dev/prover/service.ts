@@ -123,7 +123,7 @@ async function startBackendProcess({
       `the backend ended: ${(await errorOutput).trim() || (signal ?? `exit code ${code}`)}`,
     );
   });
-  // Callers need not wait for `died`, so its rejection must not count as uncaught.
+  // Callers need not wait for `died`, so Node must not treat its rejection as uncaught.
   died.catch(() => {});
   const url = await Promise.race([awaitUrl(child, onBackendLine), died]);
   const close = async () => {

@@ -8,6 +8,6 @@ test('a README names a stable version as a registry does', () => {
   expect(install('stable')).toBe('npm install server@1.2.3 cli@1.2.3 valibot@1.5.0');
 });
 
-test('a README names files of an experimental version, so that nobody asks a registry for it', () => {
+test('a README names files of an experimental version, which is not in a registry', () => {
   expect(install('experimental')).toBe('npm install ./server-1.2.3.tgz ./cli-1.2.3.tgz valibot@1.5.0');
 });

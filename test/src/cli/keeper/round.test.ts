@@ -77,7 +77,7 @@ describe('an enclave that does not answer', () => {
     }
   });
 
-  test('is registered when it answers again, and asked in each round from then on', async () => {
+  test('is registered when it answers again, and then asked in each round', async () => {
     const { simulation, attestedUrls, round } = createKeeper();
     simulation.start(SECOND_URL, 0);
     await round();

@@ -267,7 +267,7 @@ describe('--apply', () => {
     expect(stdout).toMatch(
       /changes\.\nParameters:\n {2}ImageVersion = 1\.0\.1, was 1\.0\.0\n {2}ImageSha256 = .*\n {2}Pcr0 = /,
     );
-    expect(stdout).toMatch(/^No enclave ends\.$/m);
+    expect(stdout).toMatch(/^This does not end any enclave\.$/m);
     expect(changes().at(-2)).toMatch(/--change-set-type UPDATE /);
     expect(changes().at(-1)).toMatch(/execute-change-set/);
   });

@@ -146,7 +146,7 @@ esac`,
 
 export class Parent {
   readonly dir = mkdtempSync(join(tmpdir(), 'parent-'));
-  /** First three bytes of the IPv4 addresses that stand for CIDs; the last byte is the CID. */
+  /** First three bytes of the IPv4 addresses that represent CIDs; the last byte is the CID. */
   readonly network = `127.${randomInt(1, 255)}.${randomInt(0, 255)}`;
   readonly #bin = join(this.dir, 'bin');
 

@@ -86,7 +86,7 @@ const codes = ({ faults, enclaves }: HostStatus) =>
 
 /** Changes to the host that cause one fault each, and the advice to expect, by the code of the fault. */
 const FAULTS: Readonly<Record<string, readonly [harm: () => unknown, advice: RegExp]>> = {
-  NITRO_UNREADABLE: [() => parent.set('describe fails', '[ E07 ]'), /continue meanwhile/],
+  NITRO_UNREADABLE: [() => parent.set('describe fails', '[ E07 ]'), /are not affected/],
   RELAY_DOWN: [
     () => parent.set('unit sui-enclave-relay.service', 'failed failed exit-code 0'),
     /^systemctl start sui-enclave-relay\.service: /,

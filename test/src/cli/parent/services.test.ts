@@ -47,12 +47,12 @@ test('a service runs until it is stopped', async () => {
   expect(await stopServices(dir)).toEqual([]);
 });
 
-test('a service that ends at once is reported, and the other services run', async () => {
+test('a service that ends immediately is reported, and the other services run', async () => {
   const dir = createFolder();
   const services: Service[] = [{ name: 'broken', command: ['false'] }, IDLE];
   await expect(ensureRunning(process.env, dir, services)).rejects.toMatchObject({
     code: 'PROGRAM_FAILED',
-    message: `broken ended at once: see ${join(dir, 'broken.log')}`,
+    message: `broken ended immediately: see ${join(dir, 'broken.log')}`,
   });
   expect(readdirSync(dir).sort()).toEqual(['broken.log', 'idle.json', 'idle.log']);
   expect(await stopServices(dir)).toEqual(['idle']);

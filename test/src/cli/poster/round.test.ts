@@ -191,7 +191,7 @@ describe('a transaction without an answer', () => {
     expect(fixture.board().writes).toBe(1);
   });
 
-  test('is sent again with the same bytes, also by the next process, and signed once', async () => {
+  test('is sent again with the same bytes, even by the next process, and signed once', async () => {
     const fixture = await PosterFixture.start();
     const enclave = await fixture.enclave();
     const { faults, ledger } = fixture.chain.node;

@@ -92,7 +92,7 @@ describe('watch', () => {
     expect(lines).toEqual(['INTERNAL: an internal error']);
   });
 
-  test('ends at once, both while it waits and before it has begun', async () => {
+  test('ends immediately, both while it waits and before it has begun', async () => {
     const stop = new AbortController();
     const idle = { needsSecrets: async () => false, provision: done, log() {} };
     const watching = watch(idle, 3_600_000, stop.signal);

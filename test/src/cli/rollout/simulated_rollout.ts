@@ -52,7 +52,7 @@ export class SimulatedRollout implements World, Memory {
   readonly printed: string[] = [];
   /** Failures of callers: none if every call reached an enclave that contracts accept. */
   readonly outages: string[] = [];
-  /** Number of the effect at which the process is killed, and whether the effect has happened by then. */
+  /** Number of the effect at which the process is killed, and whether it is killed after the effect. */
   killAt: { readonly effect: number; readonly isAfter: boolean } | undefined;
   /** Whether the admin runs the printed commands. */
   adminActs = true;

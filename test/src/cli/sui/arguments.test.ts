@@ -1,4 +1,4 @@
-/** Commands find mistakes in their arguments before they read a file or send a request, also in a dry run. */
+/** Commands find mistakes in their arguments before they read a file or send a request, even in a dry run. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parsePcrs } from '../../../../src/library/attestation/index.ts';

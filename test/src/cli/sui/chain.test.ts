@@ -478,7 +478,7 @@ describe('an execution that goes wrong', () => {
     expect(fixture.node.calls).toContain('GetTransaction');
   });
 
-  test('the next command waits if a node does not show at once that a transaction was executed', async () => {
+  test('the next command waits if a node does not immediately show that a transaction was executed', async () => {
     fixture.node.lagMs = 100;
     const config = await fixture.config(capId);
     const tx = new Transaction();

@@ -119,7 +119,7 @@ describe('register_enclave', () => {
 
 describe('publish', () => {
   test('reports that no node answers before it reports a missing framework', async () => {
-    const noAnswer = expect.stringMatching(/Nobody answers there: .* play or dev-sui starts one$/);
+    const noAnswer = expect.stringMatching(/No node answers there: .* play or dev-sui starts one$/);
     const args = ['weather', ...NO_NODE, '--json'];
     const refused = await script('publish', args, SIGNER);
     expect(refused.json()).toMatchObject({ code: 'SUI_NODE_UNREACHABLE', error: noAnswer });
@@ -225,7 +225,7 @@ describe('with a node', () => {
     expect(exit).toBe(2);
   });
 
-  test('create_config finds the capability by the type of the first version, also after an upgrade', async () => {
+  test('create_config finds the capability by the type of the first version, even after an upgrade', async () => {
     const ownFixture = await ChainFixture.start();
     onTestFinished(() => ownFixture.close());
     const capId = ownFixture.publish();

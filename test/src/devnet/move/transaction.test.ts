@@ -168,7 +168,7 @@ interface Tx {
 async function execute({ inputs = [], commands, gasCoin }: Tx) {
   const changes = new Changes(ledger, `transaction ${ledger.clock}`);
   const context = { changes, sender: SENDER, nowMs: NOW, epoch: 3n, root: new Uint8Array() };
-  // An undefined input stands for the clock.
+  // An undefined input means the clock.
   const resolvedInputs = inputs.map((input) => {
     if (input instanceof Uint8Array) return input;
     const object = input ?? clockAt(NOW);

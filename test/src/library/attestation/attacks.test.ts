@@ -80,7 +80,7 @@ describe('an argument that is not a document', () => {
     ['an array of 2^32 - 1 items', Uint8Array.of(0x9a, 0xff, 0xff, 0xff, 0xff)],
     ['an array of 2^64 - 1 items', Uint8Array.of(0x9b, ...new Uint8Array(8).fill(0xff))],
     ['a string of 2^53 bytes', Uint8Array.of(0x5b, 0, 0x20, 0, 0, 0, 0, 0, 0)],
-  ])('is refused at once if it is %s', async (_, bytes) => {
+  ])('is refused immediately if it is %s', async (_, bytes) => {
     expect(() => decodeAttestation(bytes)).toThrow(AttestationError);
     expect(await predictRegistration(bytes, 0)).toMatchObject({ abort: 1 });
   });

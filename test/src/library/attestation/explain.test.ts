@@ -47,7 +47,7 @@ async function checkExplanation(bytes: Uint8Array, options: VerifyOptions): Prom
     return failed === null || rule < failed || rule === OPTIONS_RULE ? 'passed' : 'not reached';
   });
   expect(rules.map(({ state }) => state)).toEqual(states);
-  // All rows are compared at once, since there are many thousands.
+  // All rows are compared in one step, since there are many thousands.
   const invalidRows = rules.filter(
     ({ state, found: detail = '' }) =>
       (state === 'not reached' && detail !== '') ||

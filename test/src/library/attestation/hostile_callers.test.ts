@@ -1,5 +1,5 @@
 /**
- * Callers whose values change while a document is verified. The verdict is about the values at the time of
+ * Callers whose values change while a document is verified. The verdict applies to the values at the time of
  * the call.
  */
 import { expect, test } from 'vitest';

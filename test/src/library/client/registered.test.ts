@@ -119,7 +119,7 @@ describe('an answer', () => {
     expect(await draw(client)).toMatchObject({ enclaveId });
   });
 
-  test('of a key that nobody attested is not believed, even with a hint', async () => {
+  test('of a key that was not attested is not believed, even with a hint', async () => {
     const { server } = await register();
     const stranger = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' } });
     const balancer = await Balancer.start(server.url);
@@ -204,7 +204,7 @@ describe('the config', () => {
     await expect(draw(client)).rejects.toMatchObject({ reason: 'destroyed' });
   });
 
-  test('that is retired ends each call at once, and nothing is sent', async () => {
+  test('that is retired ends each call immediately, and the client sends nothing', async () => {
     const { server } = await register();
     const balancer = await Balancer.start(server.url);
     let now = Date.now();

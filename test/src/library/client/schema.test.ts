@@ -1,5 +1,5 @@
 /**
- * Nobody authenticates the schema of an application, so the client refuses every schema that is malformed.
+ * The schema of an application is not authenticated, so the client refuses every schema that is malformed.
  */
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';

@@ -436,7 +436,7 @@ describe('the verification of a keyless release', () => {
     });
   });
 
-  test('refuses a head that the workflow of an older tag has signed, also for a withdrawal', async () => {
+  test('refuses a head that the workflow of an older tag has signed, even for a withdrawal', async () => {
     const newer = [createEntry(), createEntry('v1.3.0', new Map([['nitro.eif', hash('newer')]]))];
     const withdrawal = { ...firstEntry, kind: 'withdrawal' } as const;
     const run = { ref: 'refs/tags/v1.3.0', event: 'workflow_dispatch' };

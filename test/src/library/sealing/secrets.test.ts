@@ -225,7 +225,7 @@ describe('the form of a message', () => {
     ['a list', [{ sealed: VALID }]],
     ['empty', {}],
     ['a list inside', { sealed: [VALID] }],
-    ['with a secret beside the message', { sealed: VALID, API_KEY: 'x' }],
+    ['with a secret next to the message', { sealed: VALID, API_KEY: 'x' }],
     ['with another property', { sealed: { ...VALID, more: 1 } }],
     ['of another version', { sealed: { ...VALID, version: 2 } }],
     ['of version "1"', { sealed: { ...VALID, version: '1' } }],

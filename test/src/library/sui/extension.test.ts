@@ -61,7 +61,7 @@ test('the extension has every builder as a call for Transaction.add', async () =
   expect(() => added.add(call.updateName({ ...admin, capId: '0x6', name: 'other' }))).toThrow('0x and 64');
 });
 
-test('the extension may have another name, beside other extensions', async () => {
+test('the extension may have another name, and can be used with other extensions', async () => {
   const otherExtension = { name: 'other', register: () => ({ hello: 'world' }) } as const;
   const client = node.$extend(sui.suiEnclave({ name: 'enclaves' }), otherExtension);
   expect(client.other.hello).toBe('world');

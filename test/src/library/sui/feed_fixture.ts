@@ -86,7 +86,9 @@ export class FeedChain {
     fixture.node.ledger.give(this.stranger.toSuiAddress(), 10_000_000_000n);
   }
 
-  /** Starts a chain. @param beside chain whose node publishes the packages once more; default: a new node */
+  /**
+   * Starts a chain. @param beside chain whose node publishes the packages a second time; default: a new node
+   */
   static async start(beside?: FeedChain): Promise<FeedChain> {
     const fixture = beside?.fixture ?? (await ChainFixture.start());
     const { packageId, created } = await publishLineage(fixture, await readerModules());

@@ -52,7 +52,7 @@ test('each type has the id of the version that introduced it', async () => {
   expect([linkage.get(FRAMEWORK), modules.length]).toEqual([FRAMEWORK, 1]);
 });
 
-test('a version has only the types that existed by then', async () => {
+test('a version has only the types that it and earlier versions added', async () => {
   await expect(readTypeOrigin(client, id(1), 'app::Later')).rejects.toMatchObject({
     code: 'SUI_OBJECT_TYPE',
     objectId: id(1),

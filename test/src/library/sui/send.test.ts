@@ -106,7 +106,7 @@ describe('a node whose reads lag behind', () => {
     });
   });
 
-  test('is asked about the bytes that were sent, even if the caller changes its array meanwhile', async () => {
+  test('is asked about the bytes that were sent, even if the caller changes its array during the call', async () => {
     const request = await sign(new Transaction());
     const digest = TransactionDataBuilder.getDigestFromBytes(request.transaction);
     fixture.node.faults.set('ExecuteTransaction', 'executes, and does not answer');

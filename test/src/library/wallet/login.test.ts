@@ -570,7 +570,7 @@ describe('two providers', () => {
     const [google, twitch] = wallets;
     if (!google || !twitch) throw new Error('a wallet is missing');
     expect(wallets.map(({ name }) => name)).toEqual(['Google (this app only)', 'Twitch (this app only)']);
-    // Both logins run at once, and neither disturbs the other.
+    // Both logins run at the same time, and neither disturbs the other.
     const first = connect(google);
     const googleUrl = await readSentUrl();
     const second = connect(twitch);

@@ -70,7 +70,7 @@ describe('the redirect page in a window of its own', () => {
   });
 
   test.each<[string, unknown]>([
-    ['nobody replies', null],
+    ['no page replies', null],
     ['the reply is not an acknowledgement', { kind: 'answer', answer: 'x' }],
   ])('tells the user to log in again if %s', async (_, reply) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });

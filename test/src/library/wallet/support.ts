@@ -1,4 +1,4 @@
-/** Registers wallets whose services answer at once, and creates a provider's answers. */
+/** Registers wallets whose services answer immediately, and creates a provider's answers. */
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { onTestFinished } from 'vitest';
 import { channelName } from '../../../../src/library/wallet/handover.ts';

@@ -111,7 +111,7 @@ describe('a vector or an Option', () => {
     expect(() => vector(undefined as never)).toThrow(TypeError);
   });
 
-  test('can not be an Option of an Option, since null would stand for two of its values', () => {
+  test('can not be an Option of an Option, since null would represent two of its values', () => {
     expect(() => option(option(u8))).toThrow(/^Option<Option<u8>> has two values/);
     expect(option(vector(option(u8))).move).toBe('Option<vector<Option<u8>>>');
   });

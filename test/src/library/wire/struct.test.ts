@@ -107,7 +107,7 @@ describe('a struct is refused at its definition', () => {
     expect(() => struct('Empty', {})).toThrow(/^Empty needs a field/);
   });
 
-  test('with a field whose type does not name its type in Move, also by the compiler', () => {
+  test('with a field whose type does not name its type in Move, by the compiler too', () => {
     const message = /^Price\.cents must be of a type such as u64/;
     // @ts-expect-error a type of the library
     expect(() => struct('Price', { cents: bcs.u64() })).toThrow(message);

@@ -200,7 +200,7 @@ test.each<[string, unknown, object?]>([
   ['a user name', 'https://user@prover.example/v1'],
   ['a time-out of 0', 'https://prover.example/v1', { timeoutMs: 0 }],
   ['an invalid header', 'https://prover.example/v1', { headers: { 'x y': '1' } }],
-])('proverProxy refuses %s at once', (_, url, options) => {
+])('proverProxy refuses %s immediately', (_, url, options) => {
   expect(() => proverProxy(url as string, options)).toThrow(
     expect.objectContaining({ code: 'ZKLOGIN_OPTION' }),
   );

@@ -43,8 +43,8 @@ async function startService(...answers: (unknown | ((response: ServerResponse) =
 }
 
 /**
- * Makes pauses of these lengths, in milliseconds, end at once, until the test ends. @returns the lengths of
- * the pauses so far
+ * Makes pauses of these lengths, in milliseconds, end immediately, until the test ends. @returns the lengths
+ * of the pauses so far
  */
 function skipPauses(...lengths: number[]): number[] {
   const pauses: number[] = [];

@@ -127,8 +127,8 @@ describe('the service', () => {
     const { url } = await start({ QUEUE: '4' });
     const answers = await Promise.all(inputs.map((input) => post(url, input)));
     const proved = inputs.filter((_, index) => answers[index]?.status === 200);
-    // The first five are admitted at once. More are admitted if a place became free while requests were still
-    // arriving.
+    // The first five are admitted immediately. More are admitted if a place became free while requests were
+    // still arriving.
     expect(proved.length).toBeGreaterThanOrEqual(5);
     expect(proved.length).toBeLessThan(20);
     for (const [index, input] of inputs.entries()) {

@@ -116,7 +116,7 @@ describe('a backend that', () => {
     expect(printed()).not.toContain('hunter2');
   });
 
-  test('reports that its engine hung is asked once more', async () => {
+  test('reports that its engine hung is asked a second time', async () => {
     const { ask, backend } = await startTestFrontend();
     const { prove } = backend;
     backend.prove = (...proveArguments) => {
@@ -156,7 +156,7 @@ describe('a backend that', () => {
     await otherRequest;
   });
 
-  test('answers ten times at once without a valid proof is not considered fast', async () => {
+  test('answers ten times immediately without a valid proof is not considered fast', async () => {
     const { ask, backend } = await startTestFrontend({
       PROVER_TIMEOUT: '2',
       // The call to the backend lasts until the test ends it, even on a busy machine.
@@ -168,7 +168,7 @@ describe('a backend that', () => {
     for (let time = 0; time < 10; time++) expect((await ask()).body['code']).toBe('PROVER_BACKEND_ANSWER');
     const { promise: heldResponse, resolve: hold } = Promise.withResolvers<ServerResponse>();
     backend.prove = (_, response) => hold(response);
-    // There is one place, so one caller is refused at once, while the backend does not answer the other.
+    // There is one place, so one caller is refused immediately, while the backend does not answer the other.
     const answers = [ask(), ask({ sub: 'another' })];
     expect((await Promise.race(answers)).body['code']).toBe('PROVER_BUSY');
     (await heldResponse).writeHead(500).end();

@@ -83,7 +83,7 @@ test('a second try has time if its proof and those of all other requests fit int
   expect(first.hasTime()).toBe(true);
 });
 
-test('a request gets a place if nobody waits, no matter how long a proof takes', () => {
+test('a request gets a place if no other request waits, no matter how long a proof takes', () => {
   const { take, fill } = createPlaces(1, 30);
   expect(fill()).toHaveLength(1);
   expect(take).toThrow(busy(30));

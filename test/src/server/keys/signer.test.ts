@@ -44,7 +44,7 @@ describe('Signer', () => {
     expect(sign()).toBe(sign());
   });
 
-  test('can add values beside the signed data once; the signature, the key and the original answer stay unchanged', () => {
+  test('can add values to the signed data once; the signature, the key and the original answer stay unchanged', () => {
     const answer = new Signer(key, [WeatherResponse]).sign(WeatherResponse, 1n, {
       location: 'Oslo',
       temperature: 3n,

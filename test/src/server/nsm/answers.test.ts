@@ -140,7 +140,7 @@ describe('answers', () => {
     ['the name of an inherited property', { Error: 'constructor' }],
     ['an error that is not a string', { Error: 5 }],
     ['an error that is null', { Error: null }],
-    ['an error beside another answer', { Error: 'InternalError', LockPCR: null }],
+    ['an error together with another answer', { Error: 'InternalError', LockPCR: null }],
     ['the bare word Error', 'Error'],
     ['an empty map', {}],
     ['a list', ['LockPCR']],

@@ -196,7 +196,7 @@ describe('GET /get_attestation', () => {
     });
 
   test('serves each of 40 busy connections at most twice before it serves an honest verifier', async () => {
-    // The test counts documents, not seconds: a busy machine serves everyone later, but nobody more often.
+    // The test counts documents, not seconds: a busy machine serves all callers later, but none more often.
     const { transport, state } = slowNsm(1);
     const { url } = await startServer({ nsm: transport, env: { LOG_LEVEL: 'error' } });
     const attackers = new Agent({ keepAlive: true, maxSockets: 40 });

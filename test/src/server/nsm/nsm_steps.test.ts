@@ -45,7 +45,7 @@ describe('the clock', () => {
   const createDocuments = (nsm: Nsm) =>
     new Documents(nsm, { publicKey: new Uint8Array(32), userData: new Uint8Array() });
 
-  test('is confirmed at once, and then every minute until the confirmations are ended', async () => {
+  test('is confirmed immediately, and then every minute until the confirmations are ended', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     onTestFinished(() => void vi.useRealTimers());
     const nsm = new Nsm(new EmulatedNsm());

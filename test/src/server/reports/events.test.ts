@@ -248,12 +248,12 @@ describe('the bounds', () => {
     expect(lines.length).toBeLessThan(1300);
     events.emit('uncaught', { class: 'Error', place: 'unknown' });
     expect(lines.at(-1)).toMatchObject({ event: 'uncaught' });
-    // On a busy machine the budget grows meanwhile, which causes several reports.
+    // On a busy machine the budget grows during the test, which causes several reports.
     const lost = lines.filter(({ event }) => event === 'lost').map(({ events }) => Number(events));
     expect(events.dropped).toBe(lost.reduce((sum, count) => sum + count));
   });
 
-  test('a pipe that nobody reads takes a bounded number of lines, without waiting', async () => {
+  test('a pipe without a reader accepts a bounded number of lines, without waiting', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'events-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const path = join(folder, 'pipe');

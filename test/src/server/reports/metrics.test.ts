@@ -148,7 +148,7 @@ describe('the figures', () => {
     expect(sealed).toHaveLength(10);
   });
 
-  test('do not contain later effects of a sealed request: a timer that signs, an error that nobody catches', async () => {
+  test('do not contain later effects of a sealed request: a timer that signs, an uncaught error', async () => {
     holdSnapshots();
     const Mark = signedType(1, struct('Mark', { value: u8 }));
     let server: TestServer | undefined;

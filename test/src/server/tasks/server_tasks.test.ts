@@ -180,7 +180,7 @@ describe('an operator', () => {
     expect(server.printed()).not.toContain('hunter2');
   });
 
-  test('sees the runs of each task in the metrics, also with REQUESTS=sealed', async () => {
+  test('sees the runs of each task in the metrics, even with REQUESTS=sealed', async () => {
     vi.useFakeTimers({ toFake: ['setInterval'] });
     onTestFinished(() => {
       vi.useRealTimers();

@@ -26,7 +26,7 @@ const SOCKETS_OF_CALLERS = 256;
 const HOST = 'feed.example';
 const Mark = signedType(1, struct('Mark', { value: u8 }));
 
-/** Starts a host that answers `/hold` only when the test says so, and all other paths at once. */
+/** Starts a host that answers `/hold` only when the test says so, and all other paths immediately. */
 async function startHost() {
   const held: ServerResponse[] = [];
   let requests = 0;

@@ -132,7 +132,7 @@ describe('a task', () => {
     await pass(150 * PERIOD);
     const periods = times.map((time) => time / PERIOD);
     expect(periods.slice(0, 8)).toEqual([0, 1.25, 3.25, 7.25, 15.25, 31.25, 61.25, 91.25]);
-    // The ninth run is done, and from then on there is a run in each period.
+    // The ninth run is done. After it, there is a run in each period.
     expect(periods.slice(8, 11)).toEqual([121.25, 122, 123]);
     expect(reports.map(({ outcome }) => outcome)).toEqual([...Array(8).fill('failed'), 'done']);
     expect(state()?.failures).toBe(0);

@@ -159,7 +159,7 @@ test('connections that are cut at any byte, in any of three ways, leave nothing 
   await expect.poll(() => received.match(/200 OK/g)?.length).toBe(8);
 }, 3_600_000);
 
-test('bodies that nobody reads are not kept, even behind a slow request', async () => {
+test('unread bodies are not kept, even behind a slow request', async () => {
   const { port, requests } = await start();
   const unread = [PIECES['a GET with a body'], PIECES['a POST of another type'], PIECES['a GET with chunks']];
   await send(port, ask('/300') + unread.join(''));

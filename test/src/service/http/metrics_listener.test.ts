@@ -91,7 +91,7 @@ test('the listener closes a connection that sends bytes for ever', async () => {
 });
 
 test('the listener keeps 16 connections of a flood, and still answers', async () => {
-  // The age limit is far longer than the test, so that no connection ends by its age.
+  // The age limit is far longer than the test, so it does not end a connection.
   const { url } = await start({ maxAgeMs: 60_000 });
   const sockets = Array.from({ length: 300 }, () => dial(url));
   await expect.poll(() => sockets.filter((socket) => socket.closed).length).toBe(300 - 16);

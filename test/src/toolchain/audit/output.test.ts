@@ -71,7 +71,7 @@ test.each([
     'setImmediate(() => { throw new Error(ESC); }); await new Promise(() => setTimeout(() => {}, 1e6))',
   ],
   [
-    'of a promise that nobody waits for',
+    'of a promise that is not awaited',
     'void Promise.reject(new Error(ESC)); await new Promise(() => setTimeout(() => {}, 1e6))',
   ],
   ['of the command itself', 'throw new Error(ESC)'],

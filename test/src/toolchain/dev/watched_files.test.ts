@@ -19,7 +19,7 @@ function createWatchedFolder() {
   });
   files.beginRound();
   files.add(path('a.ts'));
-  /** Runs an action, waits for the first notice, and returns the files that were noticed by then. */
+  /** Runs an action, waits for the first notice, and returns the files in that notice. */
   const readNotices = async (action: () => void): Promise<string[]> => {
     notices.length = 0;
     action();

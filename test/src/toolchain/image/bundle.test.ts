@@ -34,7 +34,7 @@ let modules: string[];
 /** Content of app.json in an image. */
 const readManifestText = (folder: string) => formatManifest(manifestIn(join(ROOT, folder)));
 
-/** Copies a bundle, with app.json, to a folder that stands for the image's /app. @returns the folder */
+/** Copies a bundle, with app.json, to a folder that replaces the image's /app. @returns the folder */
 function layOut(app: string, bundled: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'laid-out-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));

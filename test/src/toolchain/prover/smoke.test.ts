@@ -79,7 +79,7 @@ describe('a fault is found:', () => {
     ['another header', { headerBase64: 'e30' }, 'another header or issuer'],
   ])('%s', async (_, overrides, expectedDetail) => {
     const { args, url: honestUrl, request } = await start();
-    // A real front end refuses proofs under another key, so a server without this check stands in for it.
+    // A real front end refuses proofs under another key, so a server without this check replaces it.
     const answer = await (
       await fetch(`${honestUrl}/v1`, { method: 'POST', body: request, headers: JSON_TYPE })
     ).json();

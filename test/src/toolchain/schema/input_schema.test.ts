@@ -60,7 +60,7 @@ describe('a rule that JSON Schema can not express is in the description', () => 
       { type: 'string', description: 'check' },
     ],
     [
-      'a check beside a description',
+      'a check together with a description',
       v.pipe(
         string,
         v.check((text) => text !== 'x', 'is not x'),

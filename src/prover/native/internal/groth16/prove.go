@@ -54,7 +54,7 @@ type engine interface {
 	prepare(k *iden3.Key) error
 	domain() fft.Domain
 	// sums returns the witness' products with A, B1, B2 and C.
-	// It calls lap after each product, and returns at once with an error of lap.
+	// It calls lap after each product, and returns immediately with an error of lap.
 	sums(k *iden3.Key, w []iden3.Scalar, lap func(string) error) (sums, error)
 	// productH returns the sum of values[i]·H[i]. It may clobber values. It calls step in between, and returns at once
 	// with an error of step.

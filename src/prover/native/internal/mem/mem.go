@@ -10,7 +10,8 @@ import (
 	"sui-enclave/prover/internal/par"
 )
 
-// Plain stands for a type without Go pointers. The garbage collector doesn't scan the arrays of this package.
+// Plain is the constraint of types that contain no Go pointers. The garbage collector doesn't scan the arrays of this
+// package.
 type Plain any
 
 // Arena owns arrays that are freed together. Its zero value is ready for use. It is not safe for concurrent use.

@@ -4,8 +4,8 @@
 // that each addition costs six multiplications. With AVX-512, eight multiplications run at a time.
 package msm
 
-// Pair describes one addition: the sum of the sources P and Q is stored at Dst. P and Q are twice the source's index.
-// One more stands for the opposite of that source.
+// Pair describes one addition: the sum of the sources P and Q is stored at Dst. P and Q are twice the source's index
+// for the source itself, and one more than that for its negative.
 type Pair struct{ P, Q, Dst uint32 }
 
 // adder adds affine points in batches. Its sums are in its own form, which only adders of the same type read.

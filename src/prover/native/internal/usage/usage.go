@@ -20,7 +20,7 @@ func rusage() (u syscall.Rusage) {
 	return u
 }
 
-// Moment is a point in time, with the CPU time that the process had taken by then.
+// Moment is a point in time, with the CPU time that the process had used up to that point.
 type Moment struct {
 	at  time.Time
 	cpu time.Duration

@@ -9,7 +9,8 @@
 //	4 cancel  no body. Ends the prove request with the same id, if it is running. A cancel itself gets no answer.
 //
 // An answer's type is the request's plus 128, or 255 for an error; its body is JSON: Loaded, Proved, Status or Failed.
-// One proof or load runs at a time. Meanwhile, further ones are refused as busy. The worker ends when its input ends.
+// One proof or load runs at a time. While it runs, further ones are refused as busy. The worker ends when its input
+// ends.
 package worker
 
 import (
