@@ -17,11 +17,11 @@ test('the release of this program consists of its move/enclave and move/feed', (
   expect(ownRelease('this', releaseModules, feedModules)).toMatchInlineSnapshot(`
     {
       "feed": {
-        "feed": "830b36e435479fda78051e550cab56d27984185b855c31a3ef82284fe9e1631b",
+        "feed": "e4157721702dffde5213c3610869d067d82cc807a9fa76863624d5a3bd020275",
       },
       "modules": {
         "attested": "b1ce8865ddc7736fa4f37cb79bca820da118cf0f56b1c60149363533e1e60659",
-        "enclave": "d042fef5e8fb260ba0bf1377555dcc236a4fd7d53d422572f23360a381d91324",
+        "enclave": "28ddbf92655a251f363e5494473d73cee0ae76e8b4150628fa3d23c97e7316fd",
         "once": "61f43a12bf12f392cee4c78df9009ced283871b8c4ba99e77b261f6b98117d61",
         "pcrs": "2f8030a880b1c424eca6946f879896542648e489e44c08e5d138bb83594ee977",
         "source": "5d6abe80151f601b49145fef63ae9008a8643f05ebe2a51f461f2b4e2986851a",
