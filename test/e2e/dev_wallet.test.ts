@@ -8,12 +8,12 @@ import { fileURLToPath } from 'node:url';
 import { requestSuiFromFaucetV2 } from '@mysten/sui/faucet';
 import { expect, onTestFinished, test } from 'vitest';
 import { requireFree } from '../../src/toolchain/dev/wallet/ports.ts';
-import { freePorts } from '../src/toolchain/dev/wallet/free_ports.ts';
+import { findFreePorts } from '../src/toolchain/dev/wallet/free_ports.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/toolchain/dev/wallet/main.ts', import.meta.url));
 
 test('make dev-wallet starts the page and every service that it calls, prints which are fakes, and ends with Ctrl-C', async () => {
-  const ports = await freePorts();
+  const ports = await findFreePorts();
   const PORT = String(ports.page);
   const blocker = createServer().listen(ports.prover, '127.0.0.1');
   await once(blocker, 'listening');

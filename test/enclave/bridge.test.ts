@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { freePort } from '../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../scripts/check/bench/ports.ts';
 import { canRun, dial, type Role, readAll, serve, startRole } from './init.ts';
 
 /**
@@ -22,7 +22,7 @@ function runBridge(target: number, port: number, limits?: Limits): Role {
 }
 
 async function startBridge(handle: (socket: Socket) => void, limits?: Limits): Promise<number> {
-  const port = await freePort();
+  const port = await findFreePort();
   runBridge(await serve(handle), port, limits);
   return port;
 }
@@ -146,8 +146,8 @@ describe.runIf(canRun)('a bridge', () => {
   });
 
   test('resets a connection whose target refuses', async () => {
-    const port = await freePort();
-    runBridge(await freePort(), port);
+    const port = await findFreePort();
+    runBridge(await findFreePort(), port);
     const socket = await dial(port);
     socket.removeAllListeners('error');
     const [error] = await once(socket, 'error');
@@ -273,7 +273,7 @@ describe.runIf(canRun)('a bridge', () => {
     ['peer', 'ECONNRESET'],
     ['target', 'hello'],
   ])('closes an idle connection after its %s has closed', async (ended, expectedOutcome) => {
-    const port = await freePort();
+    const port = await findFreePort();
     const received: Promise<string>[] = [];
     const target = await serve((socket) => {
       socket.write('hello');
@@ -294,7 +294,7 @@ describe.runIf(canRun)('a bridge', () => {
   });
 
   test('is the first process that the kernel kills when memory runs out', async () => {
-    const port = await freePort();
+    const port = await findFreePort();
     const role = runBridge(await serve((socket) => void socket.end('hello')), port);
     expect(await readAll(await dial(port))).toBe('hello');
     expect(readFileSync(`/proc/${role.child.pid}/oom_score_adj`, 'utf8')).toBe('1000\n');

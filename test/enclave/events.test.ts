@@ -5,7 +5,7 @@ import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { freePort } from '../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../scripts/check/bench/ports.ts';
 import { closed } from '../closed.ts';
 import { canRun, type Role, startRole, temporaryFolder } from './init.ts';
 
@@ -27,7 +27,7 @@ function start(port: number): { role: Role; write(text: string): void; end(): vo
 async function startReceiver(atPort?: number) {
   const texts: string[] = [];
   const sockets: Socket[] = [];
-  const port = atPort ?? (await freePort());
+  const port = atPort ?? (await findFreePort());
   const server = createServer((socket) => {
     const index = texts.push('') - 1;
     sockets.push(socket);
@@ -48,7 +48,7 @@ async function startReceiver(atPort?: number) {
 async function startSlowReceiver(): Promise<{ port: number; server: Server; read(): Promise<string> }> {
   const server = createServer({ pauseOnConnect: true });
   const first = once(server, 'connection');
-  const port = await freePort();
+  const port = await findFreePort();
   server.listen(port, '127.0.0.1');
   onTestFinished(() => {
     server.close();
@@ -91,7 +91,7 @@ describe.runIf(canRun)('the events', () => {
   });
 
   test('wait for a receiver', async () => {
-    const port = await freePort();
+    const port = await findFreePort();
     const { write } = start(port);
     write(formatLine(1));
     await new Promise((resolve) => setTimeout(resolve, 300));
@@ -134,7 +134,7 @@ describe.runIf(canRun)('the events', () => {
     onTestFinished(() => {
       vi.unstubAllEnvs();
     });
-    const port = await freePort();
+    const port = await findFreePort();
     const { role, write } = start(port);
     const kilobytes = () =>
       Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${role.child.pid}/status`, 'utf8'))?.[1]);
@@ -174,7 +174,7 @@ describe.runIf(canRun)('the events', () => {
   });
 
   test('end even if no process receives them', async () => {
-    const { role, write, end } = start(await freePort());
+    const { role, write, end } = start(await findFreePort());
     write(formatLine(1));
     end();
     expect(await role.ended).toBe(0);

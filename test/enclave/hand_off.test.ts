@@ -4,7 +4,7 @@ import { connect, Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { freePort } from '../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../scripts/check/bench/ports.ts';
 import { COMPILE_CACHE } from '../compile_cache.ts';
 import { canRun, dial, readAll, startRole, temporaryFolder } from './init.ts';
 
@@ -17,7 +17,7 @@ function fifo(): string {
 /** Starts the hand-off with a reader of its pipe. `lines` returns the lines that the reader received. */
 async function start() {
   const path = fifo();
-  const port = await freePort();
+  const port = await findFreePort();
   const role = startRole(['hand-off', `tcp:127.0.0.1:${port}`], `3>${path}`);
   // The server, too, reads the pipe by a socket. A file stream would keep the pipe open until the next byte.
   const reader = new Socket({ fd: openSync(path, constants.O_RDONLY | constants.O_NONBLOCK) });
@@ -90,7 +90,7 @@ describe.runIf(canRun)('the hand-off', () => {
 
   test('passes the secrets to the real server, which accepts exactly the declared names, once', async () => {
     const path = fifo();
-    const port = await freePort();
+    const port = await findFreePort();
     const role = startRole(['hand-off', `tcp:127.0.0.1:${port}`], `3>${path}`);
     const main = fileURLToPath(new URL('../../src/server/main.ts', import.meta.url));
     const reading = openSync(path, 'r');

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { freePort } from '../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../scripts/check/bench/ports.ts';
 import { canRun } from './init.ts';
 import { dialFrom, EVENTS, Host, listenOn, RELAY, REPORTS, readOutcome } from './relay.ts';
 
@@ -34,7 +34,7 @@ const tryConnect = (port: number, address = '127.0.0.1') =>
 /** Starts a host with two enclaves, which listen on 3000, and with ports that forward to them. */
 async function startBlueAndGreen(...args: string[]) {
   const host = new Host();
-  const [bluePort, greenPort] = [await freePort(), await freePort()];
+  const [bluePort, greenPort] = [await findFreePort(), await findFreePort()];
   const blue = await host.listen(BLUE, 3000, echo('blue'));
   const green = await host.listen(GREEN, 3000, echo('green'));
   host.conf('blue', `cid ${BLUE}`, `listen 127.0.0.1:${bluePort} 3000`);
@@ -70,7 +70,7 @@ describe.runIf(canRun)('reports', () => {
   });
 
   test('of an unknown CID are refused and counted', async () => {
-    const metrics = await freePort();
+    const metrics = await findFreePort();
     const { host } = await startBlueAndGreen('--metrics', `127.0.0.1:${metrics}`);
     expect(await host.report(STRANGER, `${LINE}\n`)).toBe('refused');
     expect((await readMetrics(metrics)).get('relay_unknown_cid_total')).toBe(1);
@@ -107,7 +107,7 @@ describe.runIf(canRun)('reports', () => {
   });
 
   test('are bounded in rate, for each enclave', async () => {
-    const metrics = await freePort();
+    const metrics = await findFreePort();
     const { host } = await startBlueAndGreen('--metrics', `127.0.0.1:${metrics}`);
     for (let round = 0; round < 40; round += 1) {
       await Promise.all(Array.from({ length: 16 }, () => host.report(BLUE, `${LINE}\n`)));
@@ -159,7 +159,7 @@ describe.runIf(canRun)('reports', () => {
 
 describe.runIf(canRun)('events', () => {
   test('are printed with the name of the enclave, within bounds', async () => {
-    const metrics = await freePort();
+    const metrics = await findFreePort();
     const { host } = await startBlueAndGreen('--metrics', `127.0.0.1:${metrics}`);
     const blue = await host.dial(BLUE, EVENTS);
     const green = await host.dial(GREEN, EVENTS);
@@ -203,7 +203,7 @@ describe.runIf(canRun)('connections of enclaves', () => {
 
   test('try the addresses of a host in turn, including IPv6', async () => {
     const host = new Host();
-    const closed = await freePort();
+    const closed = await findFreePort();
     const { port } = await listenOn('::1', 0, echo('six'));
     host.hosts(
       `a.example.com 127.0.0.1 ${closed}`,
@@ -217,7 +217,7 @@ describe.runIf(canRun)('connections of enclaves', () => {
 
   test('are reset if no address of the host is known or answers', async () => {
     const host = new Host();
-    host.hosts(`a.example.com 127.0.0.1 ${await freePort()}`);
+    host.hosts(`a.example.com 127.0.0.1 ${await findFreePort()}`);
     host.conf('blue', `cid ${BLUE}`, 'upstream 8101 a.example.com', 'upstream 8102 b.example.com');
     await host.start();
     expect(await ask(await host.dial(BLUE, 8101))).toBe('ECONNRESET');
@@ -273,7 +273,7 @@ describe.runIf(canRun)('connections of enclaves', () => {
   });
 
   test('of one enclave do not keep out those of another, nor callers', async () => {
-    const metrics = await freePort();
+    const metrics = await findFreePort();
     const { host, bluePort, greenPort } = await startBlueAndGreen('--metrics', `127.0.0.1:${metrics}`);
     const open: Socket[] = [];
     const { port } = await listenOn('127.0.0.1', 0, (socket) => void open.push(socket));
@@ -326,7 +326,7 @@ describe.runIf(canRun)('callers', () => {
 
   test('see a reset if the enclave resets, so that a broken answer does not look complete', async () => {
     const host = new Host();
-    const port = await freePort();
+    const port = await findFreePort();
     await host.listen(BLUE, 3000, (socket) => {
       socket.once('data', () => {
         socket.write('half of the ans');
@@ -343,7 +343,7 @@ describe.runIf(canRun)('callers', () => {
 
   test('are bounded: 3,000 silent ones do not keep out callers of another enclave', async () => {
     const host = new Host();
-    const [bluePort, greenPort] = [await freePort(), await freePort()];
+    const [bluePort, greenPort] = [await findFreePort(), await findFreePort()];
     const open: Socket[] = [];
     await host.listen(BLUE, 3000, (socket) => void open.push(socket));
     await host.listen(GREEN, 3000, echo('green'));
@@ -514,7 +514,7 @@ describe.runIf(canRun)('the relay', () => {
   });
 
   test('serves its metrics on loopback only, and survives any request for them', async () => {
-    const metrics = await freePort();
+    const metrics = await findFreePort();
     const { bluePort } = await startBlueAndGreen('--metrics', `127.0.0.1:${metrics}`);
     expect(await ask(await dialFrom('127.0.0.1', bluePort), '12345')).toBe('blue 12345');
     const answer = await fetch(`http://127.0.0.1:${metrics}/metrics`);
@@ -538,7 +538,7 @@ describe.runIf(canRun)('the relay', () => {
   });
 
   test('serves its metrics immediately despite idle connections, and resets the oldest of them', async () => {
-    const metrics = await freePort();
+    const metrics = await findFreePort();
     await startBlueAndGreen('--metrics', `127.0.0.1:${metrics}`);
     const idle: Promise<string>[] = [];
     for (let count = 0; count < 50; count += 1) idle.push(readOutcome(await dialFrom('127.0.0.1', metrics)));

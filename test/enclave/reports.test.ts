@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { freePort } from '../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../scripts/check/bench/ports.ts';
 import { canRun, readAll, serve, startRole, temporaryFolder } from './init.ts';
 
 /** Opens the pipe of the reports role for writing, as the server does. */
@@ -45,7 +45,7 @@ describe.runIf(canRun)('the reports', () => {
 
   test('are retried until a program listens', async () => {
     const path = fifo();
-    const port = await freePort();
+    const port = await findFreePort();
     startRole(['reports', `tcp:127.0.0.1:${port}`], `3<${path}`);
     openWriter(path).write('{"event":"boot"}\n');
     await new Promise((resolve) => setTimeout(resolve, 500));

@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { freePort } from '../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../scripts/check/bench/ports.ts';
 import { canRun, dial, readAll, serve, startRole, temporaryFolder } from './init.ts';
 
 const TIMEOUT = { timeout: 10_000 };
@@ -26,7 +26,7 @@ async function startSupervised(listen: number) {
 }
 
 async function start() {
-  const port = await freePort();
+  const port = await findFreePort();
   const ask = async () => readAll(await dial(port));
   const supervised = await startSupervised(port);
   expect(await ask()).toBe('from the target');

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { DEV_API_KEY } from '../../../src/testing/weather_api.ts';
 import { COLD, type Load, type LoadRequest, PONG, WARM } from './load.ts';
 import { median, residentMegabytes } from './measure.ts';
-import { freePort, isOpen, START_MS, waitForPort } from './ports.ts';
+import { findFreePort, isOpen, START_MS, waitForPort } from './ports.ts';
 import { type Server, startServer, stop } from './servers.ts';
 
 /** Port on which Nautilus always listens. */
@@ -98,7 +98,7 @@ async function benchPeer(
   cwd?: string,
 ): Promise<PeerResult> {
   if (await isOpen(fixedPort)) return { skipped: `port ${fixedPort} is taken` };
-  const port = await freePort();
+  const port = await findFreePort();
   const child = spawn(program, args, {
     ...(cwd !== undefined && { cwd }),
     // The server gets a process group of its own, since npm starts it as a child.

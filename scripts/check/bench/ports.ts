@@ -35,7 +35,7 @@ let lastPort = randomInt(10_000, 20_000);
  * Returns a port on which no program listens. It is below the ports that the kernel assigns by itself, since
  * the kernel could assign one of those to another program before this port is used.
  */
-export async function freePort(): Promise<number> {
+export async function findFreePort(): Promise<number> {
   for (;;) {
     lastPort = lastPort === 19_999 ? 10_000 : lastPort + 1;
     const server = createServer();

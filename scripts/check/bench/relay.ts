@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { quantity } from '../../../src/library/wording.ts';
 import { type Amount, type Load, PONG } from './load.ts';
-import { freePort, waitForPort } from './ports.ts';
+import { findFreePort, waitForPort } from './ports.ts';
 import {
   compareCpu,
   compareRates,
@@ -79,7 +79,7 @@ function compareWithHaproxy(name: string, turns: readonly Turn[]): Comparison[] 
 
 async function startRelay({ child, origin }: Server): Promise<Server> {
   const state = mkdtempSync(join(tmpdir(), 'bench-relay-'));
-  const port = await freePort();
+  const port = await findFreePort();
   mkdirSync(join(state, 'relay'));
   const enclavePort = new URL(origin).port;
   writeFileSync(join(state, 'relay/bench.conf'), `cid ${ENCLAVE}\nlisten 127.0.0.1:${port} ${enclavePort}\n`);
@@ -95,7 +95,7 @@ async function startHaproxy({ child, origin }: Server): Promise<Server | undefin
   if (spawnSync('haproxy', ['-v'], { stdio: 'ignore' }).error) return undefined;
   const folder = mkdtempSync(join(tmpdir(), 'bench-haproxy-'));
   const config = join(folder, 'haproxy.cfg');
-  const port = await freePort();
+  const port = await findFreePort();
   writeFileSync(config, formatHaproxyConfig(port, new URL(origin).host));
   const proxy = spawn('haproxy', ['-db', '-f', config], { stdio: 'ignore' });
   proxy.once('exit', () => rmSync(folder, { recursive: true }));

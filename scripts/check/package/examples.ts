@@ -8,7 +8,7 @@ import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { quantity } from '../../../src/library/wording.ts';
-import { freePort } from '../bench/ports.ts';
+import { findFreePort } from '../bench/ports.ts';
 import { type DappServers, dappSteps, logInAtProvider } from './dapp.ts';
 import { expectEqual, launchBrowser, ROOT, run, type Steps } from './support.ts';
 import { walletPageSteps } from './wallet_page.ts';
@@ -186,7 +186,7 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
 
     async 'examples/node logs in: the answer that the browser posts opens a session, which sends a transaction'() {
       const { node, faucet, login } = servers();
-      const port = await freePort();
+      const port = await findFreePort();
       const env = environment({
         ISSUER: login.issuer,
         CLIENT_ID: 'wallet-form-post',

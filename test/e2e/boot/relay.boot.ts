@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, inject, onTestFinished, test } from 'vitest';
-import { freePort } from '../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../scripts/check/bench/ports.ts';
 import { forwardTls } from '../../../src/testing/tls.ts';
 import { computeTemperature, DEV_API_KEY, startFakeWeatherApi } from '../../../src/testing/weather_api.ts';
 import { dialFrom, EVENTS, Host, listenOn, RELAY, REPORTS } from '../../enclave/relay.ts';
@@ -100,7 +100,7 @@ test('enclaves of the same image and of two images run on one parent, and one en
   );
   const host = new Host();
   host.hosts(`${WEATHER_HOST} 127.0.0.1 ${upstream.port}`);
-  const [callersPort, otherPort] = [await freePort(), await freePort()];
+  const [callersPort, otherPort] = [await findFreePort(), await findFreePort()];
   const lines = (cid: number, ...ports: string[]) =>
     [`cid ${cid}`, `upstream ${WEATHER_PORT} ${WEATHER_HOST}`, ...ports] as const;
   const listen = (port: number) => `listen 127.0.0.1:${port} 3000`;

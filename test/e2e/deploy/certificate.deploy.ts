@@ -13,7 +13,7 @@ import { connect } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { freePort } from '../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../scripts/check/bench/ports.ts';
 import { makeTls } from '../../../src/testing/tls.ts';
 import { startServer } from '../../src/server/support.ts';
 import { type Dns, startDns } from './dns.ts';
@@ -70,9 +70,9 @@ function requestByAgent(agent: Agent, port: number, ca: string): Promise<string>
 describe.skipIf(missingPrograms.length > 0)(NAME, () => {
   beforeAll(async () => {
     dns = await startDns(['127.0.0.1']);
-    const port = await freePort();
-    managementPort = await freePort();
-    httpPort = await freePort();
+    const port = await findFreePort();
+    managementPort = await findFreePort();
+    httpPort = await findFreePort();
     const { ca, cert, key } = makeTls(['localhost']);
     for (const [name, pem] of Object.entries({ ca, cert, key }))
       writeFileSync(join(folder, `${name}.pem`), pem);
@@ -101,7 +101,7 @@ describe.skipIf(missingPrograms.length > 0)(NAME, () => {
 
   test('is issued, served, renewed and served again by the same process, during requests', async () => {
     const enclave = await startServer({ env: { TRUSTED_PROXIES: '1' } });
-    const certbotPort = await freePort();
+    const certbotPort = await findFreePort();
     const edge = await startEdgeForTest(
       { old: new URL(enclave.url).host },
       { HTTP: `127.0.0.1:${httpPort}`, CERTBOT_PORT: String(certbotPort), ADDRESS_RATE: '100000' },

@@ -11,7 +11,7 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { bcs } from '@mysten/bcs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freePort } from '../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../scripts/check/bench/ports.ts';
 import {
   certificatesFromPem,
   EnclaveClient,
@@ -122,8 +122,8 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
       policy: { images: [parsePcrs(trust.nsm.pcrsFile())] },
       roots: certificatesFromPem(trust.nsm.rootPem()),
     };
-    ports = [await freePort(), await freePort()];
-    const port = await freePort();
+    ports = [await findFreePort(), await findFreePort()];
+    const port = await findFreePort();
     url = `http://127.0.0.1:${port}`;
     writeFileSync(join(folder, 'haproxy.cfg'), formatConfig(port, ports));
     await Promise.all(ports.map(launch));

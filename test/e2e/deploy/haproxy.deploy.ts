@@ -2,7 +2,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { afterEach, describe, expect, test } from 'vitest';
-import { freePort } from '../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../scripts/check/bench/ports.ts';
 import { buildInput } from '../../../src/prover/input.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
 import { requestFor, startTestFrontend } from '../../src/prover/frontend/support.ts';
@@ -74,7 +74,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
   });
 
   test('serves metrics on loopback if METRICS_PORT is set, and they contain nothing of a request', async () => {
-    const port = await freePort();
+    const port = await findFreePort();
     site = await Site.start({ ...PATIENT, METRICS_PORT: String(port) });
     await site.add('127.0.0.1', 10);
     await site.ready(1);

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
-import { freePort } from '../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../scripts/check/bench/ports.ts';
 import { makeTls } from '../../../src/testing/tls.ts';
 import { HAPROXY, type Program, start, stop, until } from './setup.ts';
 
@@ -73,7 +73,7 @@ export async function startEdge(servers: Servers, env: Record<string, string> = 
   writeFileSync(certificate, cert + key, { mode: 0o600 });
   const lines = Object.entries(servers).map(([name, server]) => `  server ${name} ${server}\n`);
   writeFileSync(join(folder, 'enclaves.cfg'), `backend enclaves\n${lines.join('')}`);
-  const [httpPort, httpsPort] = [await freePort(), await freePort()];
+  const [httpPort, httpsPort] = [await findFreePort(), await findFreePort()];
   const settings = {
     HTTP: `127.0.0.1:${httpPort}`,
     HTTPS: `127.0.0.1:${httpsPort}`,

@@ -15,7 +15,7 @@ import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freePort } from '../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../scripts/check/bench/ports.ts';
 import { updateWeather, type WeatherReading } from '../../../src/apps/weather/calls.ts';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
 import {
@@ -127,7 +127,10 @@ async function submitAll(answers: Reading[], isOver: () => boolean): Promise<unk
 
 describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${HAPROXY})`, () => {
   beforeAll(async () => {
-    ports = { old: [await freePort(), await freePort()], new: [await freePort(), await freePort()] };
+    ports = {
+      old: [await findFreePort(), await findFreePort()],
+      new: [await findFreePort(), await findFreePort()],
+    };
     const root = pathToFileURL(`${folder}/`);
     for (const image of [1, 2]) DevelopmentTrust.load(root, 'weather', { image }).save();
     const model = start(process.execPath, [path('dev_node.ts'), root.href], {});

@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../scripts/check/bench/ports.ts';
 import { type Dns, startDns } from './dns.ts';
 
 export const CONFIG = fileURLToPath(new URL('../../../deploy/haproxy.cfg', import.meta.url));
@@ -78,8 +78,8 @@ export class Site {
   static async start(env: Record<string, string> = {}): Promise<Site> {
     const site = new Site();
     site.#dns = await startDns([]);
-    site.#backendPort = await freePort();
-    site.#port = await freePort();
+    site.#backendPort = await findFreePort();
+    site.#port = await findFreePort();
     site.#proxy = start(HAPROXY, ['-db', '-f', CONFIG], {
       BIND: `127.0.0.1:${site.#port}`,
       BACKEND: 'backend.test',

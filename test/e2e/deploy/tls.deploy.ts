@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import type { SecureVersion } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { freePort } from '../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../scripts/check/bench/ports.ts';
 import { makeTls } from '../../../src/testing/tls.ts';
 import { FakeBackend, requestFor, startTestFrontend } from '../../src/prover/frontend/support.ts';
 import { HAPROXY, isInstalled, start, stop, until } from './setup.ts';
@@ -26,7 +26,7 @@ async function startProxy(backend?: FakeBackend) {
   const { ca, cert, key } = makeTls([HOST]);
   const file = join(folder, 'certificate.pem');
   writeFileSync(file, cert + key, { mode: 0o600 });
-  const port = await freePort();
+  const port = await findFreePort();
   const proxy = start(HAPROXY, ['-db', '-f', CONFIG], {
     BIND: `127.0.0.1:${port}`,
     CERTIFICATE: file,

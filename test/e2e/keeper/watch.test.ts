@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { freePort } from '../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../scripts/check/bench/ports.ts';
 import { KeeperFixture } from '../../src/cli/keeper/keeper_fixture.ts';
 import { Host } from '../../src/library/client/host.ts';
 import { startServer } from '../../src/server/support.ts';
@@ -20,7 +20,7 @@ test('registers an enclave again after its restart, resumes when the node is rea
   onTestFinished(() => fixture.close());
   const startEnclave = async () => await startServer({ nsm: fixture.chain.nsm });
   const host = await Host.start((await startEnclave()).url);
-  const port = await freePort();
+  const port = await findFreePort();
   const path = fixture.write({
     ...fixture.content([host.url]),
     interval: 1,

@@ -1,7 +1,7 @@
 /** Collects each program's answer at `/metrics` when it has no fault. */
 import { readFileSync } from 'node:fs';
 import { onTestFinished, vi } from 'vitest';
-import { freePort } from '../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../scripts/check/bench/ports.ts';
 import { ALERTS } from '../../../src/cli/keeper/alerts.ts';
 import { Metrics as KeeperMetrics } from '../../../src/cli/keeper/metrics.ts';
 import { ALERTS as POSTER_ALERTS } from '../../../src/cli/poster/alerts.ts';
@@ -90,7 +90,7 @@ async function scrapePoster(): Promise<string> {
 async function scrapeWatcher(): Promise<string> {
   const metrics = new WatcherMetrics();
   metrics.note('claim', Date.now());
-  const { url, close } = await metrics.serve(await freePort());
+  const { url, close } = await metrics.serve(await findFreePort());
   onTestFinished(close);
   return await read(url);
 }

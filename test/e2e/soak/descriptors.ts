@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../scripts/check/bench/ports.ts';
 import { add, ask, formatCounts, readCode } from './answers.ts';
 import type { Findings } from './finding.ts';
 import { Part } from './processes.ts';
@@ -18,7 +18,7 @@ const PAUSE_MS = 25;
 
 /** Tries a server with few descriptors, to which callers open more idle connections than it may have. */
 export async function tryDescriptors(findings: Findings): Promise<void> {
-  const upstream = await Part.start('./upstream.ts', { PORT: String(await freePort()) });
+  const upstream = await Part.start('./upstream.ts', { PORT: String(await findFreePort()) });
   const server = await Part.start('./weather.ts', { FAKE: upstream.origin }, LIMIT);
   try {
     const sockets = await openConnections(server.origin, IDLE);

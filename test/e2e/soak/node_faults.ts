@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../scripts/check/bench/ports.ts';
 import type { Fault } from '../../../src/devnet/node.ts';
 import { loadApplication } from '../../../src/server/application/load_application.ts';
 import { boot, type RunningServer } from '../../../src/server/boot.ts';
@@ -44,7 +44,7 @@ export class NodeFaults {
 
   static async start(): Promise<NodeFaults> {
     const fixture = await KeeperFixture.start();
-    const [port, metricsPort] = [await freePort(), await freePort()];
+    const [port, metricsPort] = [await findFreePort(), await findFreePort()];
     const path = fixture.write({
       ...fixture.content([`http://127.0.0.1:${port}`]),
       interval: INTERVAL,

@@ -1,5 +1,5 @@
 /** Starts the processes under load, and holds the state that all parts of the soak share. */
-import { freePort } from '../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../scripts/check/bench/ports.ts';
 import {
   certificatesFromPem,
   type Image,
@@ -53,7 +53,7 @@ export class World {
   }
 
   static async start(): Promise<World> {
-    const port = await freePort();
+    const port = await findFreePort();
     const upstream = await Part.start('./upstream.ts', { PORT: String(port) });
     const weather = await Part.start('./weather.ts', { FAKE: upstream.origin });
     const { root, pcrs } = await weather.ask<{ root: string; pcrs: string }>({ trust: true });

@@ -8,7 +8,7 @@ import { createLog } from '../../../src/service/log.ts';
 import { CLIENTS, type LoginFlow } from '../../../src/toolchain/dev/wallet/servers.ts';
 import { startWalletServices, type WalletServices } from '../../../src/toolchain/dev/wallet/services.ts';
 import { builtProver } from '../../../src/toolchain/prover/artifacts.ts';
-import { freePorts } from '../../src/toolchain/dev/wallet/free_ports.ts';
+import { findFreePorts } from '../../src/toolchain/dev/wallet/free_ports.ts';
 import { inspect, launch } from '../console/console.ts';
 import {
   button,
@@ -343,7 +343,7 @@ test('a user has the same address in the next run, if it has the same ports and 
   onTestFinished(() => {
     services = earlierServices;
   });
-  const ports = await freePorts();
+  const ports = await findFreePorts();
   const addresses = new Set<string | null>();
   for (const seed of [SEED, SEED, 'cd'.repeat(32)]) {
     services = await startWalletServices({ log: createRecordedLog(), ports, seed });

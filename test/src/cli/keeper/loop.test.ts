@@ -1,7 +1,7 @@
 /** A keeper that runs in a loop: its pauses, its log and its metrics. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { freePort } from '../../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../../scripts/check/bench/ports.ts';
 import { ALERTS, type Alert, formatLine } from '../../../../src/cli/keeper/alerts.ts';
 import { Metrics } from '../../../../src/cli/keeper/metrics.ts';
 import { formatLines, type Report } from '../../../../src/cli/keeper/round.ts';
@@ -141,7 +141,7 @@ describe('metrics', () => {
   });
 
   test('are served on loopback, at one path', async () => {
-    const port = await freePort();
+    const port = await findFreePort();
     const metrics = new Metrics(gas);
     const listener = await metrics.serve(port);
     onTestFinished(() => listener.close());

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'nod
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { freePort } from '../../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../../scripts/check/bench/ports.ts';
 import { measureImage } from '../../../../src/cli/image/eif/measure.ts';
 import { readEif } from '../../../../src/cli/image/eif/read.ts';
 import { examine } from '../../../../src/cli/parent/checks.ts';
@@ -29,7 +29,7 @@ beforeEach(() => {
 });
 async function examineParent(port?: number) {
   const { dir: root, env } = parent;
-  return await examine({ eif, cpus: 2, port: port ?? (await freePort()), root, env });
+  return await examine({ eif, cpus: 2, port: port ?? (await findFreePort()), root, env });
 }
 async function listFaults(port?: number): Promise<string[]> {
   return (await examineParent(port))
@@ -114,7 +114,7 @@ describe('the doctor', () => {
   test('finds what is missing', async () => {
     const bareParent = new Parent(['nitro-cli']);
     const { dir: root, env } = bareParent;
-    const findings = await examine({ eif: '/nowhere.eif', cpus: 2, port: await freePort(), root, env });
+    const findings = await examine({ eif: '/nowhere.eif', cpus: 2, port: await findFreePort(), root, env });
     const text = findings
       .filter(({ ok }) => !ok)
       .map((finding) => finding.text)
@@ -127,7 +127,7 @@ describe('the doctor', () => {
   });
 
   test('finds a port that is in use', async () => {
-    const port = await freePort();
+    const port = await findFreePort();
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
     onTestFinished(() => {
@@ -148,7 +148,7 @@ describe('the doctor', () => {
     ],
     ['and names the user if the process is hidden', () => {}, /, by a program of the user 1000$/],
   ])('finds a port that is in use, %s', async (_case, prepare, message) => {
-    const port = await freePort();
+    const port = await findFreePort();
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
     onTestFinished(() => {
@@ -219,7 +219,7 @@ describe('the doctor', () => {
     const findings = await examine({
       eif,
       cpus: 2,
-      port: await freePort(),
+      port: await findFreePort(),
       root,
       env: { ...env, NITRO_FAILS: '[ E07 ]' },
     });

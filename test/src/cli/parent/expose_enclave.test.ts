@@ -5,7 +5,7 @@ import { createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { freePort } from '../../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../../scripts/check/bench/ports.ts';
 import { writeCpio } from '../../../../src/cli/image/cpio.ts';
 import { loadImage } from '../../../../src/cli/parent/image.ts';
 import { reportsPath } from '../../../../src/cli/parent/reports.ts';
@@ -98,7 +98,7 @@ async function start({
     server.closeAllConnections();
     secrets.close();
   });
-  const port = await freePort();
+  const port = await findFreePort();
   const common = ['--eif', eif, '--port', String(port), '--root', join(parent.dir, 'root.pem')];
   const expose = (args: string[] = [], stdin = '', env: Record<string, string> = {}) =>
     parent.run('expose_enclave.ts', [...common, ...args], env, stdin);
@@ -384,7 +384,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
 
   test('serves the metrics on the loopback address at a port of their own, which a later run keeps', async () => {
     const { parent, expose, port } = await start({ ready: true, serverEnv: 'METRICS_PORT=9100' });
-    const metricsPort = await freePort();
+    const metricsPort = await findFreePort();
     const line = `listen 127.0.0.1:${metricsPort} 9100\n`;
     expect((await expose(['--metrics-port', String(metricsPort)])).status).toBe(0);
     expect(parent.conf()).toContain(line);

@@ -1,7 +1,7 @@
 /** Tests a poster's metrics, and the table of its alerts. */
 import { readFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
-import { freePort } from '../../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../../scripts/check/bench/ports.ts';
 import { ALERTS } from '../../../../src/cli/poster/alerts.ts';
 import { Metrics } from '../../../../src/cli/poster/metrics.ts';
 import type { Done, Report } from '../../../../src/cli/poster/round.ts';
@@ -61,7 +61,7 @@ test('the metrics count rounds and transactions, and have the times of the last 
 });
 
 test('the metrics are served on loopback, at one path', async () => {
-  const port = await freePort();
+  const port = await findFreePort();
   const metrics = new Metrics(gas);
   const listener = await metrics.serve(port);
   onTestFinished(() => listener.close());

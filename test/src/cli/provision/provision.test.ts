@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freePort } from '../../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../../scripts/check/bench/ports.ts';
 import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { type ForwardedAnswer, Host } from '../../library/client/host.ts';
 import { newProvisioner, nsm, REFUSED, startVault, VALUES } from '../../server/provisioner.ts';
@@ -347,7 +347,7 @@ describe('provision refuses', () => {
   });
 
   test('an address where nothing answers: exit 4', async () => {
-    const url = `http://127.0.0.1:${await freePort()}`;
+    const url = `http://127.0.0.1:${await findFreePort()}`;
     const { status, stderr } = await withFile(url);
     expect([status, stderr]).toEqual([
       4,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { freePort } from '../../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../../scripts/check/bench/ports.ts';
 import { Metrics } from '../../../../src/cli/provision/metrics.ts';
 import { type PollResult, watch } from '../../../../src/cli/provision/watch.ts';
 import { ConfigError } from '../../../../src/library/errors.ts';
@@ -137,7 +137,7 @@ test('provision --watch provisions each start of the enclave, and ends on SIGTER
 
 test('the metrics say when an enclave was last polled, and whether it lacks its secrets', async () => {
   const metrics = new Metrics();
-  const { url, close } = await metrics.serve(await freePort());
+  const { url, close } = await metrics.serve(await findFreePort());
   onTestFinished(close);
   const text = async () => await (await fetch(url)).text();
   metrics.note('refused', 1000);

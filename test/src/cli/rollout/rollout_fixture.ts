@@ -7,7 +7,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fromBase58, toHex } from '@mysten/sui/utils';
 import { onTestFinished } from 'vitest';
-import { freePort } from '../../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../../scripts/check/bench/ports.ts';
 import type { CommandName, SideName } from '../../../../src/cli/rollout/plan.ts';
 import { startServer, type TestServer } from '../../server/support.ts';
 import { KeeperFixture } from '../keeper/keeper_fixture.ts';
@@ -62,7 +62,7 @@ export class RolloutFixture {
   static async start(): Promise<RolloutFixture> {
     const keeper = await KeeperFixture.start();
     onTestFinished(() => keeper.close());
-    const url = async () => `http://127.0.0.1:${await freePort()}`;
+    const url = async () => `http://127.0.0.1:${await findFreePort()}`;
     const fixture = new RolloutFixture(keeper, { old: [await url()], new: [await url()] });
     await fixture.#listen();
     await fixture.#start('old');

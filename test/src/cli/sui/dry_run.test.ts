@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { freePort } from '../../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../../scripts/check/bench/ports.ts';
 import { parsePcrs } from '../../../../src/library/sui/index.ts';
 import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { startServer, startWeather } from '../../server/support.ts';
@@ -23,7 +23,7 @@ const OBJECT = `0x${'b'.repeat(64)}`;
 const KEY = new Ed25519Keypair();
 const ADDRESS = KEY.toSuiAddress();
 const SIGNER = { SUI_PRIVATE_KEY: KEY.getSecretKey() };
-const NO_NODE_URL = `http://127.0.0.1:${await freePort()}`;
+const NO_NODE_URL = `http://127.0.0.1:${await findFreePort()}`;
 const UNREACHABLE = ['--rpc-url', NO_NODE_URL, '--network', 'localnet'];
 const NO_NODE = [...UNREACHABLE, '--address', ADDRESS];
 

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { decode, encode } from 'cborg';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { freePort } from '../../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../../scripts/check/bench/ports.ts';
 import type { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { FIXTURE_APPS, startServer } from '../../server/support.ts';
 import { ChainFixture, ofApplication, PACKAGE } from './chain_fixture.ts';
@@ -190,7 +190,7 @@ describe('register_enclave', () => {
   });
 
   test('refuses the URL of an enclave that does not exist', async () => {
-    const url = `http://127.0.0.1:${await freePort()}`;
+    const url = `http://127.0.0.1:${await findFreePort()}`;
     const cause = `at ${url}/get_attestation did not answer: the connection failed (ECONNREFUSED)`;
     await expectRefused(register(url), 'CLIENT_UNREACHABLE', cause, 2);
   });

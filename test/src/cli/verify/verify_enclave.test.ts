@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freePort } from '../../../../scripts/check/bench/ports.ts';
+import { findFreePort } from '../../../../scripts/check/bench/ports.ts';
 import { main as releaseCommand } from '../../../../src/cli/releases/release.ts';
 import { main } from '../../../../src/cli/verify/verify_enclave.ts';
 import { realCases, WEATHER_IMAGE } from '../../library/attestation/cases/real.ts';
@@ -331,7 +331,7 @@ describe('verify_enclave ends with 2, no verdict, for', () => {
   });
 
   test('an enclave that does not answer, with its URL and the cause', async () => {
-    const url = `http://127.0.0.1:${await freePort()}`;
+    const url = `http://127.0.0.1:${await findFreePort()}`;
     const { err } = await verify(url, '--pcrs', file('dev.pcrs'));
     expect(err).toContain(`${url}/get_attestation did not answer: the connection failed (ECONNREFUSED)`);
   });

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { ConfigError } from '../../../../../src/library/errors.ts';
 import { LAST_PORT, portsFrom, requireFree } from '../../../../../src/toolchain/dev/wallet/ports.ts';
-import { freePorts } from './free_ports.ts';
+import { findFreePorts } from './free_ports.ts';
 
 test('PORT is the port of the page, and its services have the next four', () => {
   expect(portsFrom(4170)).toEqual({ page: 4170, salt: 4171, prover: 4172, issuer: 4173, node: 4174 });
@@ -23,7 +23,7 @@ test.each([
   ['issuer', "the issuer's"],
   ['node', "the Sui node's"],
 ] as const)('a busy port is refused by the name of its part: %s', async (part, name) => {
-  const ports = await freePorts();
+  const ports = await findFreePorts();
   const listener = createServer().listen(ports[part], '127.0.0.1');
   onTestFinished(() => void listener.close());
   await once(listener, 'listening');
