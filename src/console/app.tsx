@@ -41,8 +41,8 @@ export function App() {
         </Failure>
       </main>
       <footer className="foot">
-        Everything is verified in this page, which only reads and signs nothing. It sends a request only when
-        you click, and only to the host that the button names.
+        Everything is verified in this page, and the page signs nothing. It sends a request to an enclave or a
+        Sui node only when you click, and only to the host that the button names.
       </footer>
     </>
   );

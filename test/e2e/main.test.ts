@@ -22,7 +22,7 @@ interface Run {
   listening(): Promise<string>;
 }
 
-/** Runs the server as `npm start` does. Its environment has only these variables, PATH and PORT. */
+/** Runs the server as `npm start` does. Its environment has PATH, PORT, and the variables in `env`. */
 function start(env: Record<string, string>): Run {
   const child = spawn(process.execPath, [MAIN], {
     env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...env },

@@ -5,7 +5,8 @@ import { CodedError } from 'sui-enclave/errors';
 export const PARENT_CODES = {
   PROGRAM_FAILED: 'A program that the command needs is missing or failed.',
   NITRO_FAILED: 'nitro-cli refused. The message explains its code.',
-  WRONG_STATE: 'The enclave does not run, already runs, or runs the wrong image or in the wrong mode.',
+  WRONG_STATE:
+    'The enclave is not running, is already running, has the wrong image, or is in the wrong mode.',
   ENCLAVE_ENDED:
     'The enclave that run_enclave --foreground watched has ended. The message repeats its last report.',
   SECRETS_REFUSED:

@@ -64,7 +64,7 @@ export class Registrations {
     }
     if (config.isRetired) {
       const text = `the config ${config.id} is retired`;
-      const advice = `${PROGRAM} create_config, and register the enclave under the new config: ${HARMLESS}`;
+      const advice = `run ${PROGRAM} create_config, and register the enclave under the new config: ${HARMLESS}`;
       return { text, fault: { code: 'CONFIG_RETIRED', text, advice } };
     }
     let publicKey: Uint8Array;
@@ -105,7 +105,7 @@ export class Registrations {
     const { enclaveId, state } = await findRegistration(client, config, publicKey);
     if (state === 'free') {
       const text = `${key} is not registered under the config ${JSON.stringify(config.name)}`;
-      const advice = `${PROGRAM} register_enclave <its URL> --network ${this.#options.network}, with a registrar's key, or find out why the keeper does not register it: ${HARMLESS}`;
+      const advice = `run ${PROGRAM} register_enclave <its URL> --network ${this.#options.network} with a registrar's key, or find out why the keeper does not register it: ${HARMLESS}`;
       return { text, fault: { code: 'UNREGISTERED', text, advice } };
     }
     if (state === 'destroyed') {

@@ -268,8 +268,8 @@ export class PosterNode {
   }
 
   /**
-   * Builds the transaction that passes a value to the function. The node provides only the versions of
-   * objects: it can't change the function, an argument, the payment or the sender.
+   * Builds the transaction that passes a value to the function. The node provides the gas coin, the versions
+   * of objects, the price of gas and the epoch. It can't change the function, the signed value or the sender.
    *
    * @throws SuiError
    */

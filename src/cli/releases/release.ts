@@ -24,13 +24,13 @@ import { LOG_OPTIONS, readRelease, readSeen, readSigner, writeSeen } from './rea
 import { readRun, type WorkflowRun } from './run.ts';
 import {
   append,
+  createKeySigner,
+  createWorkflowSigner,
   digestLast,
   formatLog,
   formatRelease,
   readKey,
   type Signing,
-  signAsWorkflow,
-  signByKey,
 } from './sign.ts';
 
 /** Addresses of the public Sigstore. */
@@ -208,11 +208,11 @@ async function openSigner(
   { key, signer: file = '', fulcio = SIGSTORE.fulcio, rekor = SIGSTORE.rekor }: ReleaseOptions,
   env: Environment,
 ): Promise<OpenSigner> {
-  if (key !== undefined) return { signing: signByKey(readKey(key)) };
+  if (key !== undefined) return { signing: createKeySigner(readKey(key)) };
   const signer = await readSigner(file);
   if ('publicKey' in signer) throw new UsageError(`${file} names a key: sign with --key, its private part`);
   const run = readRun(env);
-  return { signing: await signAsWorkflow(signer, { fulcio, rekor }), run };
+  return { signing: await createWorkflowSigner(signer, { fulcio, rekor }), run };
 }
 
 /**

@@ -48,12 +48,13 @@ function formatPublicKey(key: KeyObject): string {
 
 /** A signer of releases, with the function that signs. */
 export interface Signing {
-  /** The signer as readers name it. */
+  /** The signer that a reader of the release must expect. */
   readonly signer: ReleaseSigner;
   sign(statement: Statement): Promise<unknown>;
 }
 
-export function signByKey(key: KeyObject): Signing {
+/** Returns a signer that signs with a private key. */
+export function createKeySigner(key: KeyObject): Signing {
   return {
     signer: { publicKey: hexToBytes(formatPublicKey(key)) },
     async sign(statement) {
@@ -69,12 +70,12 @@ export function signByKey(key: KeyObject): Signing {
 }
 
 /**
- * Signs as the workflow of this run.
+ * Returns a signer that signs as the workflow of this run.
  *
  * @param signer the workflow that readers expect
  * @throws ToolchainError
  */
-export async function signAsWorkflow(signer: ReleaseSigner, urls: SigstoreUrls): Promise<Signing> {
+export async function createWorkflowSigner(signer: ReleaseSigner, urls: SigstoreUrls): Promise<Signing> {
   const { signKeyless } = await (await loadToolchain()).keyless();
   return {
     signer,
@@ -107,7 +108,7 @@ export async function formatRelease(
   return `${JSON.stringify({ version: FORMAT, statements: signed }, null, 2)}\n`;
 }
 
-/** Formats the log with a head that expires after some days. */
+/** Signs a head that expires after this number of days, and formats the log with the head. */
 export async function formatLog(
   entries: readonly LogEntry[],
   { sign: signStatement }: Signing,

@@ -65,8 +65,8 @@ export interface Request {
 export function readRequest(names: RequestNames, deployments: Deployments | undefined): Request {
   const { body, config } = names;
   const { packageId: optionPackageId, module, name } = parseFunctionName(names.function);
-  const isNamed = optionPackageId !== undefined && config !== undefined;
-  const entry = isNamed ? undefined : findEntry(deployments, optionPackageId, module);
+  const isComplete = optionPackageId !== undefined && config !== undefined;
+  const entry = isComplete ? undefined : findEntry(deployments, optionPackageId, module);
   const configId = config ?? entry?.[1].config?.id;
   if (configId === undefined) {
     throw new UsageError('give --config, or a --network whose deployment file has the config');
@@ -214,7 +214,7 @@ export function addSignedCall(
   transferReturned(tx, returnedValues, call, sender);
 }
 
-/** Adds a transfer to the sender of the objects that a function returns. */
+/** Adds a transfer, to the sender, of the objects that a function returns. */
 export function transferReturned(
   tx: Transaction,
   returnedValues: TransactionResult,

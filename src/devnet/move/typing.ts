@@ -18,7 +18,7 @@ export interface TypedArgument {
   /** Index of the argument in the command. */
   readonly position: number;
   readonly argument: Argument;
-  /** Place of the value. If two types use the same bytes, these are two values. */
+  /** Place of the value. Bytes that are used as two types are two values, with two places. */
   readonly place: string;
   readonly use: Use;
   /** Type of the value. */
@@ -52,7 +52,7 @@ export type TypedCommand =
   | (TypedParts & { readonly kind: 'publish'; readonly command: Extract<Command, { kind: 'publish' }> })
   | (TypedParts & { readonly kind: 'upgrade'; readonly command: Upgrade });
 
-/** Bytes of a transaction that a command uses as a value of a type. */
+/** Use of an input's bytes as a value of a type, by an argument of a command. */
 export interface PureUse {
   readonly input: number;
   readonly type: MoveType;
@@ -89,7 +89,7 @@ interface LocatedArgument {
   readonly input: number;
 }
 
-/** Types the commands in order. */
+/** Determines the types of the commands' arguments and results, in order. */
 export class Typing {
   readonly #code: ChainCode;
   readonly #inputs: readonly (Uint8Array | ObjectInput)[];
@@ -108,7 +108,7 @@ export class Typing {
     }
   }
 
-  /** Types all commands. @throws CommandFailure, Refusal */
+  /** Determines the types of all commands. @throws CommandFailure, Refusal */
   commands(commands: readonly Command[]): TypedCommand[] {
     return commands.map((command, index) => {
       this.#command = index;
@@ -281,7 +281,7 @@ export class Typing {
     return { position, argument, place: pure, use, type: value };
   }
 
-  /** Types an argument by its own type, which must have these abilities. */
+  /** Returns an argument with its own type, which must have these abilities. */
   #argumentWithAbilities(
     located: LocatedArgument | undefined,
     abilities: number,

@@ -64,7 +64,7 @@ function isWithoutEffect(error: unknown): boolean {
 
 /** Maximum number of attempts of an idempotent call. */
 const ATTEMPTS = 5;
-/** Pause before the second attempt, in milliseconds. Each further pause is twice as long, 1.5 s in all. */
+/** Longest pause before the second attempt, in milliseconds. Each further limit is twice as long. */
 const FIRST_PAUSE_MS = 100;
 
 export interface RetryOptions {

@@ -16,7 +16,7 @@ export const RELEASE_CODES = {
   RELEASE_IDENTITY: 'A statement is signed by another identity: see ReleaseIdentityError.',
   RELEASE_COMMIT: 'The statements and the certificate do not name the same commit and tag.',
   RELEASE_SUBJECTS:
-    'The statements are about different files, lack one, or name registers that differ from nitro.pcrs.',
+    'The statements are about different files, do not list a required file, or name registers that differ from nitro.pcrs.',
   RELEASE_LOG: 'The log is not one chain of entries, or its head does not name its last entry.',
   RELEASE_NOT_LOGGED: 'The log has no entry for exactly this release.',
   RELEASE_CONFLICT: 'The log has two releases of one version with different files.',
@@ -41,8 +41,9 @@ export class ReleaseIdentityError extends ReleaseError {
   readonly property: string;
 
   constructor(property: string, expected: string, received: string | undefined) {
-    const subject = received === undefined ? 'has none' : `has ${JSON.stringify(received.slice(0, 200))}`;
-    super('RELEASE_IDENTITY', `the certificate ${subject} as ${property}, not ${JSON.stringify(expected)}`);
+    const claim =
+      received === undefined ? `no ${property}` : `${JSON.stringify(received.slice(0, 200))} as ${property}`;
+    super('RELEASE_IDENTITY', `the certificate has ${claim}; expected ${JSON.stringify(expected)}`);
     this.property = property;
   }
 }

@@ -67,7 +67,7 @@ export function readStatement(value: unknown): Statement {
   if (statement['_type'] !== STATEMENT_TYPE) throw badForm('the statement', `of the type ${STATEMENT_TYPE}`);
   const subjectList = requireList(statement['subject'], 'the subject of the statement');
   if (subjectList.length === 0 || subjectList.length > MAX_SUBJECTS) {
-    throw badForm('the subject of the statement', `1 to ${MAX_SUBJECTS} files`);
+    throw badForm('the subject of the statement', `a list of 1 to ${MAX_SUBJECTS} files`);
   }
   const subjects = new Map<string, string>();
   for (const subject of subjectList) {
@@ -146,7 +146,8 @@ function readCommit(predicate: Statement['predicate']): string {
   const definition = requireObject(predicate['buildDefinition'], 'buildDefinition');
   const [source] = requireList(definition['resolvedDependencies'], 'resolvedDependencies');
   const { digest } = requireObject(source, 'the first of resolvedDependencies');
-  return requireText(requireObject(digest, 'its digest')['gitCommit'], 'gitCommit', COMMIT);
+  const gitDigest = requireObject(digest, 'the digest of the first of resolvedDependencies');
+  return requireText(gitDigest['gitCommit'], 'gitCommit', COMMIT);
 }
 
 export function isSame(first: ReadonlyMap<string, string>, second: ReadonlyMap<string, string>): boolean {

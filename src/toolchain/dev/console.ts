@@ -48,7 +48,7 @@ export function startConsole(options: ConsoleOptions): { readonly settled: Promi
     (origin) => log(`Console:  ${origin}/${link}`),
     ({ code }: NodeJS.ErrnoException) => log(`The console can't listen on CONSOLE_PORT: ${code}.`),
   );
-  // After its server has ended, a process must not stay alive because of the console.
+  // The console alone must not keep the process alive after the server that the command runs has ended.
   server.unref();
   return {
     settled,

@@ -1,6 +1,6 @@
 /**
- * An audit checks every version of every package that contracts can be made to run: the linked versions, and
- * older and newer ones.
+ * An audit checks every version of `move/enclave` and of the application: the linked versions, and older and
+ * newer ones.
  */
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -56,7 +56,8 @@ const audit = (published: Published, application = WEATHER, options: readonly st
   runAudit(world, published, application, options);
 
 /**
- * Returns weather with additional functions. With a larger count, it also has the functions of a smaller one.
+ * Returns weather with this number of additional functions. Each larger number includes the functions of all
+ * smaller ones.
  */
 const extendWeather = (count: number) =>
   weatherWith((text) =>

@@ -41,11 +41,11 @@ test.each([
 async function ask(url: string, headers: Record<string, string>, method = 'GET') {
   const { hostname, port, pathname } = new URL(url);
   return await new Promise<{ status: number | undefined; allowed: unknown }>((resolve, reject) => {
-    const sent = request({ hostname, port, path: pathname, headers, method }, (response) => {
+    const clientRequest = request({ hostname, port, path: pathname, headers, method }, (response) => {
       response.resume();
       resolve({ status: response.statusCode, allowed: response.headers['access-control-allow-origin'] });
     });
-    sent.on('error', reject).end();
+    clientRequest.on('error', reject).end();
   });
 }
 
@@ -138,7 +138,7 @@ describe.each(SERVERS)('%s', (_, start) => {
 });
 
 test.each(SERVERS.slice(0, 3))(
-  '%s lets pages of this machine read its answers, and names only their origin',
+  '%s lets a page of this machine read its answers, and allows only the origin of that page',
   async (_, start) => {
     const [url, origin] = [await start(), 'http://localhost:5173'];
     expect(await ask(url, { origin }, 'OPTIONS')).toEqual({ status: 204, allowed: origin });
@@ -215,23 +215,23 @@ describe('a body', () => {
    */
   async function flood(url: string, headers: Record<string, string>, limit = 64 * 1024 ** 2) {
     const piece = Buffer.alloc(65_536);
-    return await new Promise<{ sent: number; status: number | undefined }>((resolve) => {
-      let sent = 0;
+    return await new Promise<{ sentBytes: number; status: number | undefined }>((resolve) => {
+      let sentBytes = 0;
       let status: number | undefined;
       const upload = request(url, { method: 'POST', headers }, (response) => {
         status = response.statusCode;
         response.resume();
       });
       const write = () => {
-        while (sent < limit && !upload.destroyed) {
-          sent += piece.length;
+        while (sentBytes < limit && !upload.destroyed) {
+          sentBytes += piece.length;
           if (!upload.write(piece)) return;
         }
-        if (sent >= limit) upload.destroy();
+        if (sentBytes >= limit) upload.destroy();
       };
       upload.on('drain', write);
       upload.on('error', () => {});
-      upload.on('close', () => resolve({ sent, status }));
+      upload.on('close', () => resolve({ sentBytes, status }));
       write();
     });
   }
@@ -242,9 +242,9 @@ describe('a body', () => {
     ['the faucet', async () => `${await serve(createFaucet(() => '0x1'))}/v2/gas`, {}],
     ['the fake prover', async () => await serve(createFakeProver(() => false)), {}],
   ])('that never ends makes %s end the connection', async (_, start, headers) => {
-    const { sent, status } = await flood(await start(), headers);
+    const { sentBytes, status } = await flood(await start(), headers);
     // Bytes in the sockets' buffers count as sent too.
-    expect(sent).toBeLessThan(32 * 1024 ** 2);
+    expect(sentBytes).toBeLessThan(32 * 1024 ** 2);
     expect([413, undefined]).toContain(status);
   });
 

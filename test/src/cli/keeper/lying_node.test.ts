@@ -97,7 +97,7 @@ test('a gas price that is too high is not signed', async () => {
 });
 
 describe('a node that hides what was registered', () => {
-  test('and claims that it charged no gas gets one transaction, then an alert', async () => {
+  test('and claims that it charged no gas gets one transaction, and then the keeper raises an alert', async () => {
     hideEnclaves();
     lyingNode.lies.set('ExecuteTransaction', noGas);
     const { rounds, gas } = await createKeeper([await startEnclave()]);
@@ -108,7 +108,7 @@ describe('a node that hides what was registered', () => {
     expect(gas.spent()).toBe(BUDGET);
   });
 
-  test('and claims each time that another keeper was faster gets one transaction, then an alert', async () => {
+  test('and claims each time that another keeper was faster gets one transaction, and then the keeper raises an alert', async () => {
     const url = await startEnclave();
     await fixture.once([url]);
     hideEnclaves();
@@ -173,7 +173,7 @@ test('an honest node gets one transaction for each start, on any day with at mos
   expect([lyingNode.signed.length, (await fixture.ids()).length]).toEqual([4, 4]);
 });
 
-test('an honest node is asked for every registration only after a change', async () => {
+test('an honest node is asked for the whole list of registrations only after a change', async () => {
   const { calls } = fixture.chain.node;
   const { rounds } = await createKeeper([await startEnclave(), await startEnclave()]);
   expect((await rounds(1))[0]?.done).toEqual(['done', 'done']);

@@ -30,7 +30,7 @@ describe.each(SERVICES)('%s', (file) => {
 
   const isEnd = file.includes('-end@');
 
-  test('has a user of its own, and at most the privileges to become that user', () => {
+  test('runs as an unprivileged user, or has only the privileges to become one', () => {
     expect(values('User')).toEqual(
       isEnd ? [] : [file.includes('relay') ? 'sui-enclave-relay' : 'sui-enclave'],
     );
@@ -51,7 +51,7 @@ describe.each(SERVICES)('%s', (file) => {
     expect(values('RestrictAddressFamilies')[0]?.split(' ')).toContain('AF_VSOCK');
   });
 
-  test('does not depend on a unit whose end would end an enclave', () => {
+  test("requires no unit, or only its enclave's unit, so that the end of another unit never ends an enclave", () => {
     const needed = ['Requires', 'BindsTo', 'PartOf', 'Requisite', 'PropagatesStopTo'].flatMap(values);
     expect(needed).toEqual(isEnd || file.includes('expose') ? ['sui-enclave@%i.service'] : []);
   });
@@ -85,7 +85,7 @@ test('the units restart the process that watches an enclave after the time that 
   expect(page).toContain(`systemd starts that process again after ${seconds} s`);
 });
 
-test('the units leave nitro-cli alone when the start of an enclave is killed', () => {
+test('systemd stops only the process that watches an enclave, and lets the helper process of nitro-cli run', () => {
   const unit = readFileSync(join(ROOT, 'src/cli/parent/units/sui-enclave@.service'), 'utf8');
   expect(['KillMode', 'OOMPolicy', 'Restart'].map((key) => valuesIn(unit, key))).toEqual([
     ['process'],
@@ -115,7 +115,7 @@ test.each(['sui-enclave@.service', 'sui-enclave-expose@.service'])(
   },
 );
 
-test('sui-enclave-end@.service stops by a command that exists', async () => {
+test('when it is stopped, sui-enclave-end@.service runs a command that exists', async () => {
   const unit = readFileSync(join(ROOT, 'src/cli/parent/units/sui-enclave-end@.service'), 'utf8');
   const [, , command, ...args] = (valuesIn(unit, 'ExecStop')[0] ?? '').split(' ');
   const unitArguments = args.map((arg) => arg.replace('%i', 'weather'));

@@ -21,23 +21,23 @@ describe('the rules', () => {
   });
 
   test('each refuse some case, except the rule about the options, which no document can break', () => {
-    const refusing = new Set<string | null>(allCases.map(({ code }) => code));
-    const unbroken = RULES.filter(({ codes }) => !codes.every((name) => refusing.has(name)));
+    const refusalCodes = new Set<string | null>(allCases.map(({ code }) => code));
+    const unbroken = RULES.filter(({ codes }) => !codes.every((name) => refusalCodes.has(name)));
     expect(unbroken.map(({ id }) => id)).toEqual(['options']);
   });
 
   test('that are stricter than Sui’s each refuse some case that Sui accepts', () => {
-    const acceptedCodes = new Set<string | null>(
+    const stricterCodes = new Set<string | null>(
       allCases.filter(({ abort }) => abort === null).map(({ code }) => code),
     );
     const strict = RULES.filter(({ sui }) => sui === 'stricter');
-    expect(strict.filter(({ codes }) => !codes.some((name) => acceptedCodes.has(name)))).toEqual([]);
+    expect(strict.filter(({ codes }) => !codes.some((name) => stricterCodes.has(name)))).toEqual([]);
     const equal = RULES.filter(({ sui }) => sui === 'same').flatMap(
       ({ codes }) => codes as readonly string[],
     );
     const onlyEqual = equal.filter(
       (name) => !strict.some(({ codes }) => (codes as readonly string[]).includes(name)),
     );
-    expect(onlyEqual.filter((name) => acceptedCodes.has(name))).toEqual([]);
+    expect(onlyEqual.filter((name) => stricterCodes.has(name))).toEqual([]);
   });
 });

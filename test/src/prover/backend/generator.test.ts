@@ -31,10 +31,10 @@ describe('the generator in C++', () => {
     ['a signal of another size', { ...small, ext_aud: 161 }, /not for zkLogin's circuit/],
     ['no signals', {}, /not for zkLogin's circuit/],
   ])('with %s belongs to another circuit', async (_, signals, message) => {
-    const knownSignals = Object.fromEntries(
+    const definedSignals = Object.fromEntries(
       Object.entries(signals).filter(([, count]) => count !== undefined),
     );
-    await expect(findGenerator(fakeGenerator(undefined, { signals: knownSignals }))).rejects.toThrow(
+    await expect(findGenerator(fakeGenerator(undefined, { signals: definedSignals }))).rejects.toThrow(
       refusal(message),
     );
   });

@@ -18,7 +18,7 @@ import { createLog } from '../../../../src/service/log.ts';
 import { HOSTILE_THROWN } from '../../service/hostile_thrown.ts';
 
 describe('Secrets', () => {
-  test('are missing, by name, until they are provided', () => {
+  test('are listed as missing, by their names, until they are provided', () => {
     const secrets = new Secrets(['A', 'B']);
     expect(secrets.missing()).toEqual(['A', 'B']);
     expect(() => secrets.get('A')).toThrow(SecretsMissing);
@@ -35,7 +35,7 @@ describe('Secrets', () => {
     ['they are a list', ['hunter2']],
     ['they are null', null],
     ['they set a prototype', JSON.parse('{"A":"hunter2","B":"x","__proto__":{"C":"y"}}')],
-  ])('are rejected when %s, without repeating a value', (_name, values) => {
+  ])('are rejected when %s, with an error that contains no value', (_name, values) => {
     const secrets = new Secrets(['A', 'B']);
     expect(() => secrets.provide(values)).toThrow(ConfigError);
     expect(() => secrets.provide(values)).toThrow(/^((?!hunter2).)*A, B\. For example \{"A":"…","B":"…"\}$/);
@@ -152,13 +152,13 @@ describe("an application's check of its secrets", () => {
   test('shows callers why a hand-off was refused', async () => {
     const secrets = new Secrets(['A']);
     secrets.checkWith(check);
-    const refused = async (line: string) => {
+    const readRefusal = async (line: string) => {
       await receiveSecrets(secrets, Readable.from([Buffer.from(line)]), createLog('silent'));
       return secrets.refused;
     };
     expect(secrets.refused).toBeUndefined();
-    expect(await refused('hunter2\n')).toBe('a hand-off is one JSON object in UTF-8 on one line');
-    expect(await refused('{"A":"hunter2"}\n')).toBe('A is not the right one');
+    expect(await readRefusal('hunter2\n')).toBe('a hand-off is one JSON object in UTF-8 on one line');
+    expect(await readRefusal('{"A":"hunter2"}\n')).toBe('A is not the right one');
     expect(() => secrets.get('A')).toThrow(
       expect.objectContaining({ code: 'SECRETS_MISSING', missing: ['A'], refused: 'A is not the right one' }),
     );

@@ -41,7 +41,7 @@ function packPackage(name: string, content = name): Registered {
   return { name, version: '1.0.0', tarball: readFileSync(file), manifest: { scripts } };
 }
 
-function locked({ name, version, tarball }: Registered): NpmPackage {
+function createLockEntry({ name, version, tarball }: Registered): NpmPackage {
   return { name, version, sha512: createHash('sha512').update(tarball).digest('hex') };
 }
 
@@ -63,12 +63,14 @@ describe('a package of a lock file', () => {
   test('comes from the registry, without a token, and none of its scripts runs', async () => {
     const packages = [packPackage('moon'), packPackage('@far/star')];
     const registry = await startRegistry(packages);
-    expect(await fetchFrom(registry.url, packages.map(locked))).toEqual([]);
-    expect(readdirSync(cache).sort()).toEqual(packages.map((registered) => locked(registered).sha512).sort());
+    expect(await fetchFrom(registry.url, packages.map(createLockEntry))).toEqual([]);
+    expect(readdirSync(cache).sort()).toEqual(
+      packages.map((registered) => createLockEntry(registered).sha512).sort(),
+    );
     expect(existsSync(join(dir, 'ran'))).toBe(false);
     expect(registry.headers.filter(({ authorization }) => authorization !== undefined)).toEqual([]);
     registry.requests.length = 0;
-    expect(await fetchFrom(registry.url, packages.map(locked))).toEqual([]);
+    expect(await fetchFrom(registry.url, packages.map(createLockEntry))).toEqual([]);
     expect(registry.requests).toEqual([]);
   });
 
@@ -80,22 +82,22 @@ describe('a package of a lock file', () => {
       { ...forged, integrity: computeIntegrity(moon.tarball) },
     ]) {
       const { url } = await startRegistry([answer]);
-      expect(await readCode(fetchFrom(url, [locked(moon), { ...locked(moon), name: 'gone' }]))).toBe(
-        'PACKAGE_CHANGED',
-      );
+      expect(
+        await readCode(fetchFrom(url, [createLockEntry(moon), { ...createLockEntry(moon), name: 'gone' }])),
+      ).toBe('PACKAGE_CHANGED');
     }
     expect(existsSync(cache) ? readdirSync(cache) : []).toEqual([]);
   });
 
-  test('is reported as missing if the registry lacks it or its version, and the other packages are cached', async () => {
+  test('is reported as missing if the registry lacks it or its version, while the other packages are still cached', async () => {
     const [moon, star] = [packPackage('moon'), packPackage('star')];
     const { url } = await startRegistry([moon, star]);
     const missingPackages = [
-      { ...locked(moon), name: 'gone', sha512: '0'.repeat(128) },
-      { ...locked(star), version: '9.9.9', sha512: '1'.repeat(128) },
+      { ...createLockEntry(moon), name: 'gone', sha512: '0'.repeat(128) },
+      { ...createLockEntry(star), version: '9.9.9', sha512: '1'.repeat(128) },
     ];
-    expect(await fetchFrom(url, [locked(moon), ...missingPackages])).toEqual(missingPackages);
-    expect(readdirSync(cache)).toEqual([locked(moon).sha512]);
+    expect(await fetchFrom(url, [createLockEntry(moon), ...missingPackages])).toEqual(missingPackages);
+    expect(readdirSync(cache)).toEqual([createLockEntry(moon).sha512]);
   });
 
   test.each<[string, Partial<NpmPackage>]>([
@@ -111,7 +113,7 @@ describe('a package of a lock file', () => {
   ])('is refused with %s in place of a name and an exact version', async (_kind, change) => {
     const moon = packPackage('moon');
     const { url, requests } = await startRegistry([moon]);
-    expect(await readCode(fetchFrom(url, [{ ...locked(moon), ...change }]))).toBe('LOCK_INVALID');
+    expect(await readCode(fetchFrom(url, [{ ...createLockEntry(moon), ...change }]))).toBe('LOCK_INVALID');
     expect(requests).toEqual([]);
     expect(existsSync(join(dir, 'ran'))).toBe(false);
   });
