@@ -20,7 +20,7 @@ import type { NsmTransport } from './nsm/transport.ts';
 import { openHandOff, requirePipe, sendReport } from './pipes.ts';
 import { type BootReport, makeBootReport, readLastEnd } from './reports/boot_report.ts';
 import { declaredEvent, Events, logSink, pipeSink, requireSameEvents } from './reports/events.ts';
-import { EndpointHealth } from './reports/health.ts';
+import { UpstreamHealth } from './reports/health.ts';
 import { Metrics } from './reports/metrics.ts';
 import { SealingKey } from './sealing/sealing_key.ts';
 import { Provisioning } from './secrets/provisioning.ts';
@@ -127,7 +127,7 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
     metrics,
     events,
     tasks,
-    health: new EndpointHealth(manifest.endpoints, upstream),
+    health: new UpstreamHealth(manifest.endpoints, upstream),
     upstreamHosts: manifest.endpoints.length,
   });
   const url = await listen(server, config);

@@ -27,7 +27,7 @@ import type { Clock } from './nsm/clock.ts';
 import type { Documents } from './nsm/documents.ts';
 import { type BootReport, readLastEnd } from './reports/boot_report.ts';
 import type { Events } from './reports/events.ts';
-import type { EndpointHealth } from './reports/health.ts';
+import type { UpstreamHealth } from './reports/health.ts';
 import type { Metrics } from './reports/metrics.ts';
 import { type CallEndpoint, SealedEndpoint } from './sealing/sealed_endpoint.ts';
 import { SEALED_ROUTE } from './sealing/sealed_route.ts';
@@ -51,7 +51,7 @@ export interface ServerParts {
   readonly sealingKey: SealingKey;
   readonly secrets: Secrets;
   readonly provisioning: Provisioning;
-  readonly health: EndpointHealth;
+  readonly health: UpstreamHealth;
   /** Number of hosts that the application may call. */
   readonly upstreamHosts: number;
   readonly documents: Documents;

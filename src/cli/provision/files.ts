@@ -11,9 +11,9 @@ const MAX_BYTES = 1024 * 1024;
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /**
- * Reads a file that only its owner may read. The group's bits may allow reading only in the folder that
- * systemd makes for a service's credentials (systemd.exec(5), LoadCredential=), since they are the mask of an
- * access control list there.
+ * Reads a file that only its owner may read. The group's bits must be 0, except in the folder that systemd
+ * makes for a service's credentials (systemd.exec(5), LoadCredential=). There, the bits are the mask of an
+ * access control list, and may allow reading.
  */
 function readPrivateFile(path: string, env: Environment, code: ProvisionFileCode): Buffer {
   // The message does not repeat the path: the path may be a secret given by mistake, and would be logged.

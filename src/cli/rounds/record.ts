@@ -10,17 +10,21 @@ import { readBootId } from '../kernel_files.ts';
 import { readRegularFile } from '../read_file.ts';
 import type { Signed, SigningRecord } from './budget.ts';
 
-/** Milliseconds since 1970, as in the record's file. */
+/** A number of milliseconds: since 1970, or since the boot for `uptime`. */
 const time = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 
 const RecordFile = v.strictObject({
-  /** Time at which the file was written. Files of earlier versions lack it. */
+  /**
+   * Time at which the file was written. It is missing in files of earlier versions, and if the kernel hides
+   * the id of its boot.
+   */
   written: v.optional(
     v.strictObject({
       /** Time by the wall clock. */
       at: time,
-      /** Id of the kernel's boot, and the milliseconds since the boot, which can't be set. */
+      /** Id of the kernel's boot. */
       boot: v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,100}$/)),
+      /** Time since this boot, in milliseconds. Setting the wall clock doesn't change it. */
       uptime: time,
     }),
   ),
@@ -39,7 +43,7 @@ const RecordFile = v.strictObject({
 
 type Content = v.InferOutput<typeof RecordFile>;
 
-/** Class of the errors for a file of a program that can't be used. */
+/** Class of the errors for an unusable file, such as the record of a program. */
 export type FileFault = new (message: string, options?: ErrorOptions) => EnclaveError;
 
 /**
@@ -106,6 +110,6 @@ function read(path: string, Fault: FileFault): Content {
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), RecordFile), text);
   if (parsed.success) return parsed.output;
   throw new Fault(
-    `${path} is not a record of signed transactions, so the gas signed in the last 24 hours is not known: wait a day and remove the file, or remove it at once and accept that up to gas_a_day may be spent again`,
+    `${path} is not a record of signed transactions, so the gas of the transactions signed in the last 24 hours is not known: wait a day and remove the file, or remove it at once and accept that up to gas_a_day may be spent again`,
   );
 }

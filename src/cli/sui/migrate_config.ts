@@ -10,7 +10,7 @@ import { checkContract } from './contract.ts';
 export const main = suiCommand({
   name: 'migrate_config',
   purpose:
-    'Migrates a config after an upgrade that raised PACKAGE_VERSION: from then on, only the new version of the package can\nverify answers with the config, or change it. Contracts that were compiled with an older version accept no answers\nuntil they are upgraded too. This cannot be undone. Fails with ENotOlder if the package has no newer version.',
+    'Migrates a config after an upgrade that raised PACKAGE_VERSION: from then on, only the new version of the package can\nverify answers with the config, or change it. Contracts that were compiled with an older version accept no answers\nuntil they are upgraded too. This cannot be undone. Fails with ENotOlder if the config is already at\nthe PACKAGE_VERSION of this package, or at a newer one.',
   example: '--network testnet',
   ids: ['enclavePackage', 'configId'],
   arguments: {},

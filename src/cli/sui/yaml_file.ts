@@ -30,7 +30,7 @@ export function integer(from: number, to: number) {
   return v.pipe(v.number(message), v.integer(message), v.minValue(from, message), v.maxValue(to, message));
 }
 
-const NODE_URL =
+const NODE_URL_MESSAGE =
   'must be an https URL, or an http URL of this machine, without user name, query and fragment';
 
 const MAX_NODES = 8;
@@ -41,7 +41,7 @@ export const nodeUrls = v.pipe(
   v.transform((urls) => (typeof urls === 'string' ? [urls] : urls)),
   v.minLength(1, 'must have at least one URL'),
   v.maxLength(MAX_NODES, `must have at most ${MAX_NODES} URLs`),
-  v.check((urls) => urls.every(isNodeUrl), NODE_URL),
+  v.check((urls) => urls.every(isNodeUrl), NODE_URL_MESSAGE),
   v.check((urls) => areDifferent(urls), 'has a URL twice'),
 );
 
@@ -67,11 +67,11 @@ function areDifferent(urls: readonly string[]): boolean {
 }
 
 /** Returns the schema of a list of base URLs of different enclaves. */
-export function enclaveUrls(most: number) {
+export function enclaveUrls(maxCount: number) {
   return v.pipe(
     v.array(v.pipe(v.string('must be a URL'), enclaveUrl), 'must be a list of URLs'),
     v.minLength(1, 'must have at least one URL'),
-    v.maxLength(most, `must have at most ${most} URLs`),
+    v.maxLength(maxCount, `must have at most ${maxCount} URLs`),
     v.check((urls) => areDifferent(urls), 'has a URL twice'),
   );
 }

@@ -41,11 +41,12 @@ export interface ChainState {
   readonly readAtMs: number;
 }
 
-/**
- * Maximum number of events to find. Pages are limited too, since nodes search only a part of the ledger at
- * once.
- */
+/** Maximum number of events to find. */
 const MAX_EVENTS = 100;
+/**
+ * Maximum number of pages to request in one query. A node searches only a part of the ledger for each page,
+ * so many pages may have no event of this config.
+ */
 const MAX_PAGES = 40;
 /** Maximum number of versions of a package that a node returns on one page. */
 const MAX_VERSIONS = 1000;

@@ -1,7 +1,7 @@
 /**
  * Finds the package versions that the code of a call runs with, by the rules of `linkage/analysis.rs` and
- * `resolution.rs` in Sui's execution layer. For a package that is published, finds the versions of its
- * dependencies, by the rules of `build_linkage_table` in `move_package.rs`.
+ * `resolution.rs` in Sui's execution layer. For a package that is being published, finds the versions of
+ * its dependencies, by the rules of `build_linkage_table` in `move_package.rs`.
  */
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { CommandFailure, Refusal } from '../failures.ts';
@@ -34,12 +34,16 @@ class Resolution {
     this.#command = command;
   }
 
-  /** Adds a package, in this version or also in a newer one. @throws CommandFailure: INVALID_LINKAGE */
+  /**
+   * Adds a package: in exactly this version if `isExact` is true, otherwise in this version or a newer one.
+   *
+   * @throws CommandFailure: INVALID_LINKAGE
+   */
   add(id: string, isExact: boolean): void {
     const original = originalOf(this.#packages, id);
-    const next = { id, version: versionOf(this.#packages, id), isExact };
-    const before = this.#constraints.get(original);
-    this.#constraints.set(original, before === undefined ? next : this.#unify(before, next));
+    const constraint = { id, version: versionOf(this.#packages, id), isExact };
+    const existing = this.#constraints.get(original);
+    this.#constraints.set(original, existing ? this.#unify(existing, constraint) : constraint);
   }
 
   /**
@@ -72,8 +76,8 @@ interface Root {
 }
 
 /**
- * Finds the packages for a call. The called package runs in exactly the version that the call names. Its
- * dependencies and the packages of type arguments may be newer.
+ * Finds the packages for a call. The called package runs in exactly the version that the call names. The
+ * packages of type arguments may be newer, and so may its dependencies unless the function is private.
  */
 export function findCallLinkage(packages: Packages, { id, isPrivate, typePackages, command }: Root): Linkage {
   const resolution = new Resolution(packages, command);
@@ -104,19 +108,19 @@ export function findPublicationLinkage(packages: Packages, published: Package, c
     resolution.add(id, true);
   }
   const { linkage } = resolution;
-  const missing = () =>
+  const missingDependency = () =>
     new CommandFailure(command, 'PUBLISH_UPGRADE_MISSING_DEPENDENCY', 'PublishUpgradeMissingDependency');
-  const immediate = [...loadModules(published).values()].flatMap(
+  const directDependencies = [...loadModules(published).values()].flatMap(
     ({ moduleInterface }) => moduleInterface.dependencies,
   );
-  for (const original of new Set(immediate)) {
+  for (const original of new Set(directDependencies)) {
     if (original === published.original) continue;
     const id = linkage.get(original);
-    if (id === undefined) throw missing();
-    for (const [below, { version }] of findLinkage(packages, id)) {
-      const linked = linkage.get(below);
-      if (linked === undefined) throw missing();
-      if (versionOf(packages, linked) < version) {
+    if (id === undefined) throw missingDependency();
+    for (const [indirectDependency, { version }] of findLinkage(packages, id)) {
+      const linkedId = linkage.get(indirectDependency);
+      if (linkedId === undefined) throw missingDependency();
+      if (versionOf(packages, linkedId) < version) {
         const description = 'PublishUpgradeDependencyDowngrade';
         throw new CommandFailure(command, 'PUBLISH_UPGRADE_DEPENDENCY_DOWNGRADE', description);
       }

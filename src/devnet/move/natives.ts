@@ -171,7 +171,7 @@ export class Runtime {
       const id = idOf(value);
       if (this.#child(address(parent), id) !== undefined) throw abort(FIELD_ALREADY_EXISTS);
       this.#children.set(id, { parent: address(parent), type: requireType(types), cell: [value] });
-      // The object's value may change until the transaction ends.
+      // A later call may change the value; finish() then writes the object again.
       this.give(value, requireType(types), { kind: 'object', address: address(parent) });
       return [];
     },

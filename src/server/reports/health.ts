@@ -14,9 +14,9 @@ const MAX_AGE_MS = 20_000;
 type Statuses = Record<string, boolean>;
 
 /**
- * Checks whether each endpoint of the application is reachable: any HTTP answer counts, even an error status.
+ * Checks whether each upstream of the application is reachable: any HTTP answer counts, even an error status.
  */
-export class EndpointHealth {
+export class UpstreamHealth {
   readonly #clients: readonly (readonly [host: string, client: AxiosInstance])[];
   #round: Promise<Statuses> | undefined;
   #startedAt = Number.NEGATIVE_INFINITY;

@@ -29,11 +29,12 @@ export async function fetchAll(
   mkdirSync(cache, { recursive: true });
   const paths: string[] = [];
   const missingFiles: string[] = [];
-  const waiting = [...files.entries()];
+  const pendingEntries = [...files.entries()];
   const work = async () => {
-    for (let next = waiting.shift(); next; next = waiting.shift()) {
-      const fetched = await fetchOne(next[1], lock, mirrors, cache);
-      if (fetched.path !== undefined) paths[next[0]] = fetched.path;
+    for (let entry = pendingEntries.shift(); entry; entry = pendingEntries.shift()) {
+      const [index, file] = entry;
+      const fetched = await fetchOne(file, lock, mirrors, cache);
+      if (fetched.path !== undefined) paths[index] = fetched.path;
       else missingFiles.push(fetched.reason);
     }
   };

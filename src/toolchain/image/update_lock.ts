@@ -133,25 +133,27 @@ export const main = command({
   arguments: { lock: { schema: path, repeated: true } },
   options: {},
   run({ args: { lock: paths } }, { env, io }) {
-    const before = paths.map(readLock);
-    const first = before[0] as Lock;
+    const oldLocks = paths.map(readLock);
+    const firstLock = oldLocks[0] as Lock;
     const locks: { path: string; changes: readonly string[] }[] = [];
-    const apt = new Apt(first.suite, findMirrors(env));
+    const apt = new Apt(firstLock.suite, findMirrors(env));
     try {
       const archive_time = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
-      const base = apt.packages(first.wanted);
-      const lockedSums = new Set(base.map(({ sha256 }) => sha256));
-      for (const [at, path] of paths.entries()) {
-        const lock = before[at] as Lock;
-        // Each further lock lists only packages that the first lock lacks, since they are installed on top of
-        // the image's.
+      const firstPackages = apt.packages(firstLock.wanted);
+      const lockedSums = new Set(firstPackages.map(({ sha256 }) => sha256));
+      for (const [index, path] of paths.entries()) {
+        const lock = oldLocks[index] as Lock;
+        // A further lock lists only packages that the first lock lacks, since its packages are installed
+        // on top of the packages in the image.
         const packages =
-          at === 0
-            ? base
-            : apt.packages([...first.wanted, ...lock.wanted]).filter(({ sha256 }) => !lockedSums.has(sha256));
-        const after = { ...lock, archive_time, packages, sources: apt.sources(lock.wanted_sources) };
-        const changes = diffLocks(lock, after);
-        if (changes.length > 0) writeLock(path, after);
+          index === 0
+            ? firstPackages
+            : apt
+                .packages([...firstLock.wanted, ...lock.wanted])
+                .filter(({ sha256 }) => !lockedSums.has(sha256));
+        const newLock = { ...lock, archive_time, packages, sources: apt.sources(lock.wanted_sources) };
+        const changes = diffLocks(lock, newLock);
+        if (changes.length > 0) writeLock(path, newLock);
         locks.push({ path, changes });
         io.log([`${path}: ${changes.length === 0 ? 'unchanged' : ''}`, ...changes].join('\n  '));
       }

@@ -10,8 +10,8 @@ export const FOLDER = fileURLToPath(new URL('../../../deploy/observe/', import.m
 const PROMTOOL = process.env['PROMTOOL'] ?? 'promtool';
 export const isInstalled = spawnSync(PROMTOOL, ['--version']).status === 0;
 
-/** Number of samples in a test, one for each minute. */
-const SAMPLES = 30;
+/** Minute of the last sample in a test. Each minute has a sample, from minute 0 on. */
+const LAST_MINUTE = 30;
 /** Minute at which the expressions are evaluated. */
 export const EVAL_MINUTES = 25;
 /** Names of series whose value is a time in seconds. In a test, the clock begins at 0. */
@@ -22,15 +22,15 @@ export type Series = Map<string, string>;
 
 export interface RuleTest {
   readonly series: Series;
-  /** Value by labels of each sample that an expression must yield, by expression. */
+  /** Samples that each expression must yield, by expression. A sample is a value by its labels. */
   readonly expects: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
-export const constant = (value: number) => `${value}+0x${SAMPLES}`;
+export const constant = (value: number) => `${value}+0x${LAST_MINUTE}`;
 /** Returns the values of a series that grows from 0 by this much each minute. */
-export const growing = (perMinute: number) => `0+${perMinute}x${SAMPLES}`;
+export const growing = (perMinute: number) => `0+${perMinute}x${LAST_MINUTE}`;
 /** Returns the values of a series that changes once, at minute 20. */
-export const changing = (before: number, after: number) => `${before}+0x19 ${after}+0x${SAMPLES - 20}`;
+export const changing = (before: number, after: number) => `${before}+0x19 ${after}+0x${LAST_MINUTE - 20}`;
 
 /** Runs promtool. @returns its output, and whether it succeeded */
 export function run(...args: string[]): { passed: boolean; output: string } {

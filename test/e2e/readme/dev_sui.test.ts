@@ -1,4 +1,7 @@
-/** Runs the pages' commands that need `make dev-sui`, exactly as written, against its service. */
+/**
+ * Runs the pages' commands that need `make dev-sui` against its service, with the URLs and the folder of the
+ * test.
+ */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -41,7 +44,11 @@ async function startEnclave(): Promise<string> {
 
 type Variables = Readonly<Record<string, string>>;
 
-/** Runs a line `npx --offline sui-enclave name …`. @param urls the enclaves' URLs, by URLs of the page */
+/**
+ * Runs a line `npx --offline sui-enclave name …`.
+ *
+ * @param urls the enclaves' URLs, by the URLs on the page that they replace
+ */
 async function runLine(line: string, urls: Variables, variables: Variables = {}) {
   const [, name = '', commandLine = ''] = /^npx --offline sui-enclave (\w+) (.*)$/.exec(line) ?? [];
   const args = [...commandLine.matchAll(/"([^"]*)"(?=\s|$)|'([^']*)'|(\S+)/g)].map(
@@ -67,11 +74,13 @@ async function runLine(line: string, urls: Variables, variables: Variables = {})
 /**
  * Runs each line, which must succeed, and sets the variables from comments like `# prints the property:
  * VARIABLE`.
+ *
+ * @returns the names of the commands
  */
 async function follow(lines: readonly string[], urls: Variables): Promise<string[]> {
   const variables: Record<string, string> = {};
   let latest: Record<string, unknown> = {};
-  const done: string[] = [];
+  const commandNames: string[] = [];
   for (const line of lines) {
     const [, property = '', variable = ''] = /^# prints the (\w+): (\w+)$/.exec(line) ?? [];
     if (variable !== '') {
@@ -81,10 +90,10 @@ async function follow(lines: readonly string[], urls: Variables): Promise<string
     const { name, exit, json, err } = await runLine(line, urls, variables);
     expect(exit, `${name}: ${err}`).toBe(0);
     expect(json, name).toMatchObject({ status: 'done' });
-    done.push(name);
+    commandNames.push(name);
     latest = json;
   }
-  return done;
+  return commandNames;
 }
 
 function mintedReadings() {
@@ -94,7 +103,7 @@ function mintedReadings() {
 
 const FIRST = 'http://127.0.0.1:3000';
 
-test('"On one machine" leads from publish to a submitted answer of the rotated enclave', async () => {
+test('the commands of "On one machine" publish a package, and finally submit an answer of the rotated enclave', async () => {
   const urls = { [FIRST]: await startEnclave(), 'http://127.0.0.1:3001': await startEnclave() };
   expect(await follow(readLines('src/library/sui/README.md'), urls)).toEqual([
     'publish',
@@ -108,10 +117,10 @@ test('"On one machine" leads from publish to a submitted answer of the rotated e
   expect(mintedReadings()).toHaveLength(2);
 }, 120_000);
 
-test('"From a signed reading to an object on Sui" mints a reading, and again after the enclave restarts and is registered', async () => {
+test('the commands of "From a signed reading to an object on Sui" mint a reading, and another after the enclave restarts and is registered', async () => {
   const lines = readLines('scripts/docs/START.md');
-  const done = await follow(lines, { [FIRST]: await startEnclave() });
-  expect(done).toEqual(['publish', 'create_config', 'register_enclave', 'submit', 'status']);
+  const commandNames = await follow(lines, { [FIRST]: await startEnclave() });
+  expect(commandNames).toEqual(['publish', 'create_config', 'register_enclave', 'submit', 'status']);
   expect(mintedReadings()).toHaveLength(1);
 
   // The restarted enclave has a new key.

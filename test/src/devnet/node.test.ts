@@ -67,7 +67,7 @@ test('a config must be shared in the transaction that creates it', async () => {
   await buildSigned((tx) => shareConfig(tx, { ...CALL, config: newEnclaveConfig(tx, creation()) }));
 });
 
-test('the capability of another application is refused as of the wrong type', async () => {
+test('the capability of another application is refused, since it has the wrong type', async () => {
   const application = applicationType(PACKAGE, 'source', 'Source');
   const creating = buildSigned((tx) => createEnclaveConfig(tx, { ...creation(), application }));
   await expect(creating).rejects.toThrow(/CommandArgumentError \{ arg_idx: 0, kind: TypeMismatch \}/);
@@ -222,7 +222,7 @@ test('destroying an enclave returns the measured rebate', async () => {
   expect(Math.abs(net + 0.00126)).toBeLessThan(0.00126 * 0.03);
 });
 
-test('a page may list transactions, objects and events, but only if the node serves pages', async () => {
+test('a web page may read the list of transactions, objects and events, but only if the node admits web pages', async () => {
   const [configId = ''] = (await send((tx) => createEnclaveConfig(tx, creation()))).created;
   await expect(
     send((tx) => updatePcrs(tx, { ...CALL, configId: capId, capId, image: creation().image })),

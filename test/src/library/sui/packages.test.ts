@@ -89,9 +89,9 @@ test('a node that answers with another object is not believed', async () => {
     objectBcs,
   ]) {
     const answer = { object: { ...object, objectBcs: content } };
-    const lying = { core: { getObject: async () => answer } } as unknown as SuiGrpcClient;
+    const lyingClient = { core: { getObject: async () => answer } } as unknown as SuiGrpcClient;
     // The last answer is a whole package, but not the requested one.
-    await expect(readPackage(lying, id(2))).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
+    await expect(readPackage(lyingClient, id(2))).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
   }
 });
 

@@ -97,7 +97,7 @@ test('a struct is accepted as gRPC returns it', () => {
   expect(structDifference(WEATHER, descriptor)).toBeUndefined();
 });
 
-test('a struct with the same fields is equal, whatever their types', () => {
+test('a struct on chain equals the signed type with the same fields, for random signed types', () => {
   fc.assert(
     fc.property(randomMessages, ({ signed }) => {
       const type = toSchemaType(signed);

@@ -141,30 +141,30 @@ describe('the storage of the key', () => {
 
 describe('the name of the network', () => {
   const options = { clientId: CLIENT_ID, redirectUri: REDIRECT_URI, currentEpoch: 1 };
-  const start = (provider: Provider, network?: 'mainnet' | 'testnet' | 'devnet') => () =>
+  const deferLogin = (provider: Provider, network?: 'mainnet' | 'testnet' | 'devnet') => () =>
     beginLogin({ ...options, provider, storage: createMemoryStore(), ...(network && { network }) });
 
   test.each(['kakao', 'slack', 'microsoft'] as const)('is required for %s, and must be devnet', (name) => {
     const provider = PROVIDERS[name];
-    expect(start(provider)).toThrow(
+    expect(deferLogin(provider)).toThrow(
       expect.objectContaining({
         code: 'ZKLOGIN_OPTION',
         message: `${provider.name} is accepted on devnet only: set the option network to the network of the wallet's transactions`,
       }),
     );
-    expect(start(provider, 'mainnet')).toThrow(/is accepted on devnet, but not on mainnet/);
-    start(provider, 'devnet')();
+    expect(deferLogin(provider, 'mainnet')).toThrow(/is accepted on devnet, but not on mainnet/);
+    deferLogin(provider, 'devnet')();
   });
 
   test.each(['google', 'facebook', 'twitch', 'apple'] as const)('is optional for %s', (name) => {
-    start(PROVIDERS[name])();
-    start(PROVIDERS[name], 'testnet')();
-    expect(start(PROVIDERS[name], 'main' as never)).toThrow(/but not on main$/);
+    deferLogin(PROVIDERS[name])();
+    deferLogin(PROVIDERS[name], 'testnet')();
+    expect(deferLogin(PROVIDERS[name], 'main' as never)).toThrow(/but not on main$/);
   });
 
   test('is optional for a custom provider without networks', () => {
-    start({ ...PROVIDERS.slack, networks: [] })();
-    expect(start({ ...PROVIDERS.google, networks: ['testnet', 'devnet'] })).toThrow(
+    deferLogin({ ...PROVIDERS.slack, networks: [] })();
+    expect(deferLogin({ ...PROVIDERS.google, networks: ['testnet', 'devnet'] })).toThrow(
       /only: set the option network/,
     );
   });
@@ -178,7 +178,7 @@ test.each([
   [{ provider: { ...PROVIDERS.google, networks: undefined } }, /provider must be/],
   [{ provider: PROVIDERS.google, clientId: 5 }, /clientId must be a string/],
   [{ provider: PROVIDERS.google, clientId: 'x', redirectUri: new URL(REDIRECT_URI) }, /redirectUri must be/],
-])('an invalid option is refused by name: %o', (options, message) => {
+])('the error for an invalid option names the option: %o', (options, message) => {
   expect(() => beginLogin(options as never)).toThrow(
     expect.objectContaining({ code: 'ZKLOGIN_OPTION', message: expect.stringMatching(message) }),
   );

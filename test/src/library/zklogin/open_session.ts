@@ -93,8 +93,8 @@ export async function setUp(
 
 /** Opens a session whose address has no SUI, and creates a sponsor with SUI. */
 export async function setUpSponsor() {
-  const setting = await setUp(8n);
-  const { node, client } = setting;
+  const fixture = await setUp(8n);
+  const { node, client } = fixture;
   const sponsor = new Ed25519Keypair();
   for (const { object } of node.ledger.coins(address)) node.ledger.objects.delete(object.id);
   node.ledger.give(sponsor.toSuiAddress(), 10_000_000_000n);
@@ -111,5 +111,5 @@ export async function setUpSponsor() {
     const { signature } = await sponsor.signTransaction(transaction);
     return { transaction, signature };
   });
-  return { ...setting, sponsor, service };
+  return { ...fixture, sponsor, service };
 }

@@ -25,7 +25,7 @@ export function createSimulatedKey(seed: bigint): SimulatedKey {
   const [alpha, beta, gamma, delta, first, second] = [3n, 5n, 7n, 11n, 13n, 17n].map((prime) =>
     Fr.pow(prime, seed + 1000n),
   ) as [bigint, bigint, bigint, bigint, bigint, bigint];
-  let proofs = 0n;
+  let proofCount = 0n;
   const points = new Map<bigint, unknown[][]>();
   return {
     vkey: {
@@ -39,13 +39,13 @@ export function createSimulatedKey(seed: bigint): SimulatedKey {
       IC: [coordinates(g1(first)), coordinates(g1(second))],
     },
     prove(publicInput) {
-      const proof = 1n + (proofs++ % DIFFERENT_PROOFS);
-      const [a, b] = [Fr.pow(19n, proof), Fr.pow(23n, proof)];
-      // a b = alpha beta + (first + input second) gamma + c delta
-      const inputs = Fr.mul(Fr.add(first, Fr.mul(publicInput, second)), gamma);
-      const c = Fr.div(Fr.sub(Fr.sub(Fr.mul(a, b), Fr.mul(alpha, beta)), inputs), delta);
-      const [pi_a, pi_b] = points.get(proof) ?? [g1(a), g2(b)].map(coordinates);
-      points.set(proof, [pi_a as unknown[], pi_b as unknown[]]);
+      const proofNumber = 1n + (proofCount++ % DIFFERENT_PROOFS);
+      const [a, b] = [Fr.pow(19n, proofNumber), Fr.pow(23n, proofNumber)];
+      // a · b = alpha · beta + (first + publicInput · second) · gamma + c · delta
+      const inputTerm = Fr.mul(Fr.add(first, Fr.mul(publicInput, second)), gamma);
+      const c = Fr.div(Fr.sub(Fr.sub(Fr.mul(a, b), Fr.mul(alpha, beta)), inputTerm), delta);
+      const [pi_a, pi_b] = points.get(proofNumber) ?? [g1(a), g2(b)].map(coordinates);
+      points.set(proofNumber, [pi_a as unknown[], pi_b as unknown[]]);
       return { pi_a, pi_b, pi_c: coordinates(g1(c)), protocol: 'groth16', curve: 'bn128' };
     },
   };

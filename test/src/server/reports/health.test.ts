@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:net';
 import type { AxiosInstance } from 'axios';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { EndpointHealth } from '../../../../src/server/reports/health.ts';
+import { UpstreamHealth } from '../../../../src/server/reports/health.ts';
 import { createUpstream } from '../../../../src/service/upstream.ts';
 import { upstreamError } from '../../../../src/service/upstream_answer.ts';
 
@@ -23,14 +23,14 @@ test.each([
   ['HTTP/1.1 100 Continue\r\n\r\n', false],
   ['SSH-2.0-x\r\n', false],
   ['', false],
-])('an endpoint that answers %j: reachable is %s', async (bytes, reachable) => {
+])('an upstream that answers %j: reachable is %s', async (bytes, reachable) => {
   const origin = await startHost(bytes);
-  const health = new EndpointHealth(['x.example'], (_host, bounds) => createUpstream(origin)(bounds), 1000);
+  const health = new UpstreamHealth(['x.example'], (_host, bounds) => createUpstream(origin)(bounds), 1000);
   expect(await health.status()).toEqual({ 'x.example': reachable });
 });
 
 describe('a round of probes', () => {
-  /** Makes an endpoint whose host answers when the test says so, and a clock that the test sets. */
+  /** Makes an upstream that answers when the test says so, and a clock that the test sets. */
   function start() {
     const probes: PromiseWithResolvers<void>[] = [];
     const clock = { now: 1000 };
@@ -41,7 +41,7 @@ describe('a round of probes', () => {
       probes.push(probe);
       await probe.promise;
     };
-    const health = new EndpointHealth(['x.example'], () => ({ head }) as unknown as AxiosInstance);
+    const health = new UpstreamHealth(['x.example'], () => ({ head }) as unknown as AxiosInstance);
     return { health, clock, probes };
   }
   const REACHABLE = { 'x.example': true };

@@ -39,7 +39,7 @@ describe('the files of an application', () => {
     expect(files.get('public/index.html')).toEqual(Buffer.from('public/index.html'));
   });
 
-  test('are none if app.yaml lists no folder', () => {
+  test('are an empty map if app.yaml lists no folder', () => {
     write('public/index.html');
     expect(readFiles(app, {})).toEqual(new Map());
   });

@@ -14,7 +14,10 @@ import {
 } from '../../../../../src/testing/attestation_ca.ts';
 import { type Case, toHex } from './case.ts';
 
-/** All certificates of `CHAIN` are valid from a minute before to three hours after. */
+/**
+ * Time at which the documents are made and verified. All certificates of `CHAIN` are valid from a minute
+ * before this time to three hours after it.
+ */
 export const AT = Date.parse('2026-01-15T12:00:00Z');
 export const ROOT = createRoot(new Date(AT));
 export const CHAIN = issueChain(ROOT, new Date(AT));
@@ -83,8 +86,8 @@ export function defineCase(
 }
 
 /**
- * Defines a case of a document that `verifyAttestation` must refuse with `code`, and Sui's verifier with
- * `abort`, or accept if `abort` is null.
+ * Defines a case of a document that `verifyAttestation` must refuse with `code`. Sui's verifier must refuse
+ * the document with `abort`, or accept it if `abort` is null.
  */
 export function defineRefusal(name: string, document: Uint8Array, code: string, abort: number | null): Case {
   return defineCase(name, document, { code, abort });
