@@ -39,7 +39,7 @@ describe('the name of an application', () => {
       'dice',
       /^APP=dice: its app\.yaml has the name tally/,
     ],
-    ['it has a capital letter', `name: Dice\n${YAML}`, undefined, /^app\.yaml, name: must/],
+    ['it has a capital letter', `name: Dice\n${YAML}`, undefined, /^app\.yaml, name: the file must have/],
   ])('is refused if %s', (_reason, yaml, expectedName, message) => {
     const folder = folderWith({ 'app.yaml': yaml });
     expect(() => nameOfFolder(folder, expectedName)).toThrow(ConfigError);

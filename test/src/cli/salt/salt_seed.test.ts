@@ -139,7 +139,7 @@ describe('split and combine', () => {
     writeFileSync(c, damagedText);
     expect(await run('combine', at('back'), a, b, c)).toMatchObject({
       status: 1,
-      stderr: expect.stringMatching(/^SHARES: the shares restore another seed/),
+      stderr: expect.stringMatching(/^SHARES: the shares do not restore the seed /),
     });
     writeFileSync(c, text.slice(0, -5));
     expect(await run('combine', at('back'), a, b, c)).toMatchObject({

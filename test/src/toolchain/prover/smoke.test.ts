@@ -74,9 +74,9 @@ describe('a fault is found:', () => {
     [
       'another issuer',
       { issBase64Details: { value: 'wiaXNzIjoi', indexMod4: 1 } },
-      'another header or issuer',
+      'header or issuer differs',
     ],
-    ['another header', { headerBase64: 'e30' }, 'another header or issuer'],
+    ['another header', { headerBase64: 'e30' }, 'header or issuer differs'],
   ])('%s', async (_, overrides, expectedDetail) => {
     const { args, url: honestUrl, request } = await start();
     // A real front end refuses proofs under another key, so a server without this check replaces it.
