@@ -68,7 +68,9 @@ test('make dev answers the curl command that it prints with a signature that an 
   expect(await run.ended).toEqual([0, null]);
   expect(run.output).not.toMatch(/hunter2/);
   expect(run.output).toMatch(/^\[\d\d:\d\d:\d\d\] INFO: listening /);
-  expect(run.output).toMatch(/ATTEST=emulated npx --offline sui-enclave dev does, and needs no NSM addon/);
+  expect(run.output).toMatch(
+    /ATTEST=emulated npx --offline sui-enclave dev starts a server that does, and needs no NSM addon/,
+  );
   // The log has each request, and the code and the reason of a refusal. The reason is a sentence, not a
   // stack.
   expect(run.output).toMatch(/DEBUG: request .*"route":"\/process_data","status":200,/);

@@ -82,7 +82,7 @@ export function walletPageSteps(parent: string): Steps {
       return `${quantity(Math.max(...sizes), 'byte')} of at most ${MAX_FIRST_PAINT}, gzipped`;
     },
 
-    async 'in Chromium its button waits for zkLogin, and the page of the redirect says that no login is under way'() {
+    async 'in Chromium its button waits for zkLogin, and the page of the redirect says that no login is in progress'() {
       const server = createServer((request, response) => {
         const { pathname } = new URL(request.url ?? '/', 'http://page.invalid');
         const file = join(dist, pathname === '/' ? 'index.html' : pathname);
@@ -105,7 +105,7 @@ export function walletPageSteps(parent: string): Steps {
         await button.waitFor().catch(() => errors.push('the button stays disabled'));
         expectEqual(errors, []);
         await page.goto(`${url}/back.html#state=1&id_token=2`);
-        await page.getByText(/Go back to it, and begin again|no login is under way/).waitFor();
+        await page.getByText(/Return to that page and log in again|no login is in progress/).waitFor();
         expectEqual([page.url(), errors], [`${url}/back.html`, []]);
       } finally {
         await browser.close();

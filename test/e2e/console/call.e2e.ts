@@ -210,7 +210,7 @@ describe('a separate verdict is shown for', () => {
       tone: 'danger',
     });
     expect(await page.textContent('.verdict')).toContain(
-      'is signed as temperature, and on chain it is location',
+      'is signed as temperature, but on chain it is location',
     );
     // The bytes of that type are not the bytes that the enclave signed.
     await call(page);

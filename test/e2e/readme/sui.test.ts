@@ -156,7 +156,7 @@ test("the contract author's path tests the package, and prints what publishing i
 });
 
 test('the page states how many lines the pattern has', () => {
-  const [, lines] = /`move\/weather` is the pattern: (\d+) lines/.exec(README) ?? [];
+  const [, lines] = /Use `move\/weather` \((\d+) lines\) as the pattern/.exec(README) ?? [];
   const source = readFileSync(new URL('../../../move/weather/sources/weather.move', import.meta.url), 'utf8');
   expect(Number(lines)).toBe(source.trimEnd().split('\n').length);
 });
