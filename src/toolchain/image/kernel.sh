@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs inside the image's build: compiles Debian's kernel source with our configuration to /kernel/bzImage. The bytes
-# are the same on every machine, since the time, user, host, build number and folder are fixed.
+# Inside the image's build: Debian's kernel source with our configuration, to /kernel/bzImage. The same bytes
+# wherever it is built: time, user, host and build number of the kernel are fixed, as is the folder.
 set -eu
 config=$1
 jobs=$(nproc)
@@ -13,11 +13,11 @@ cd /kernel/source
 make -s KCONFIG_ALLCONFIG="$config" allnoconfig
 
 # The kernel's build silently drops an option that does not exist, or whose dependencies are not met.
-wrong=$(grep -E '^(CONFIG_|# CONFIG_[A-Z0-9_]+ is not set$)' "$config" | while IFS= read -r option; do
-  name=${option#\# }
-  case $option in
-    '#'*) ! grep -q "^${name%% *}=" .config || echo "  ${name%% *} must be off, but is on" ;;
-    *) grep -Fqx "$option" .config || echo "  $option is not in the resulting .config" ;;
+wrong=$(grep -E '^(CONFIG_|# CONFIG_[A-Z0-9_]+ is not set$)' "$config" | while IFS= read -r want; do
+  name=${want#\# }
+  case $want in
+    '#'*) ! grep -q "^${name%% *}=" .config || echo "  ${name%% *} was to be off and is on" ;;
+    *) grep -Fqx "$want" .config || echo "  $want did not come out" ;;
   esac
 done)
 [ -z "$wrong" ] || { printf 'enclave/kernel.config:\n%s\n' "$wrong" >&2; exit 1; }
