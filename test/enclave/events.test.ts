@@ -113,7 +113,7 @@ describe.runIf(canRun)('the events', () => {
   test('never block their writer when the receiver reads nothing: dropped events are counted', async () => {
     const { port, read } = await startSlowReceiver();
     const { role, write, end } = start(port);
-    // The events are 20 MB, offset than all buffers on the way. A writer that had to wait would never finish.
+    // The events are 20 MB, more than all buffers on the way. A writer that had to wait would never finish.
     const count = 20_000;
     for (let index = 0; index < count; index += 50) {
       write(Array.from({ length: 50 }, (_, offset) => formatLine(index + offset, 1000)).join(''));

@@ -140,7 +140,7 @@ test("the contract author's path tests the package, and prints what publishing i
   const [tests, publish] = readCommands("The contract author's path") as [Line, Line];
   expect([tests.name, publish.name]).toEqual(['test:move', 'publish']);
   const moveTests = await scriptProcess('../../../scripts/check/move', tests.args);
-  expect(moveTests).toMatchObject({ exit: 0, out: expect.stringContaining('Test script: OK') });
+  expect(moveTests).toMatchObject({ exit: 0, out: expect.stringContaining('Test result: OK') });
   expect(publish.env).toEqual({ FRAMEWORK: 'fetch' });
   fixture.node.chainId = TESTNET_CHAIN;
   const env = { SUI_FRAMEWORK_DIR: fixture.framework() };

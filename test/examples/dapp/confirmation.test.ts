@@ -51,7 +51,7 @@ test('a question that another question replaces is refused', async () => {
   await complete(() => readQuestion()?.answer(false));
 });
 
-test('a question can be onAnswer with yes after half a second, and not before', async () => {
+test('a question can be answered with yes after half a second, and not before', async () => {
   const { latest, unmount } = await renderHook(useArmed);
   expect(latest()).toBe(false);
   await complete(() => vi.advanceTimersByTime(499));
