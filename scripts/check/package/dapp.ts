@@ -135,6 +135,9 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
   /** Checks the rules of WCAG 2.1 AA and axe's own recommendations. */
   async function expectAccessible(page: Page): Promise<void> {
     await page.evaluate(AXE);
+    // During a transition, colours have less contrast than before and after it.
+    await page.evaluate(`Promise.allSettled(document.getAnimations()
+      .filter((animation) => animation instanceof CSSTransition).map(({ finished }) => finished))`);
     const violations = await page.evaluate(`axe.run().then(({ violations }) =>
       violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(', ')))`);
     expectEqual(violations, []);
@@ -284,6 +287,8 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
         await mint.click();
         await question.getByText(`Mint a TemperatureNFT: ${reading} in San Francisco`).waitFor();
         await question.getByText('paid by you').waitFor();
+        // The button is enabled half a second after the dialog opens.
+        await question.getByRole('button', { name: 'Sign', exact: true, disabled: false }).waitFor();
         await expectAccessible(page);
         await question.getByRole('button', { name: "Don't sign" }).click();
         await page.getByRole('alert').filter({ hasText: 'You did not sign' }).waitFor();

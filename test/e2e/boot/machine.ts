@@ -17,16 +17,21 @@ const HEARTBEAT = 0xb7;
 const MEMORY_MIB = 512;
 export const BOOT_MS = 60_000;
 
-/** QEMU's message when its NSM loses a request, as it sometimes does. */
-const LOST_REQUEST = /Expected response buffer after request buffer in virtqueue/;
+/** Messages about faults of the emulation that a second boot may not have. */
+const EMULATION_FAULTS = [
+  // QEMU's NSM has lost a request.
+  /Expected response buffer after request buffer in virtqueue/,
+  // The machine was too busy to deliver the ticks of the timer that the kernel counts at its start.
+  /Kernel panic - not syncing: IO-APIC \+ timer doesn't work/,
+];
 
-/** Boots, and boots a second time if a lost request kept the enclave from answering. */
+/** Boots, and boots a second time if a fault of the emulation kept the enclave from answering. */
 export async function bootWithNsm<T>(boot: () => Promise<T>): Promise<T> {
   try {
     return await boot();
   } catch (error) {
     // The error of `waitForAnswer` contains the console's output.
-    if (!LOST_REQUEST.test(String(error))) throw error;
+    if (!EMULATION_FAULTS.some((fault) => fault.test(String(error)))) throw error;
     return await boot();
   }
 }
