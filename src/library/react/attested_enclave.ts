@@ -24,7 +24,7 @@ export interface RegisteredEnclaveOptions extends Omit<ConfigClientOptions, 'sig
  * 32 bytes.
  */
 export interface KeyChange {
-  /** The previous key. */
+  /** The key that the enclave had before. */
   readonly before: Uint8Array;
   /** The new key, which was attested or signed an accepted answer. */
   readonly now: Uint8Array;

@@ -28,7 +28,7 @@ export const RELEASE_CODES = {
 /** Stable code of a ReleaseError: a key of RELEASE_CODES. */
 export type ReleaseCode = keyof typeof RELEASE_CODES;
 
-/** Error of `verifyRelease`. */
+/** Error that `verifyRelease` throws; its `code` names the failed check. */
 export class ReleaseError extends CodedError<ReleaseCode> {}
 
 export function invalidReleaseOption(message: string): ReleaseError {
