@@ -638,7 +638,7 @@ public fun overlap_until_ms<T>(config: &EnclaveConfig<T>): Option<u64> {
     config.overlap.map_ref!(|overlap| overlap.until_ms)
 }
 
-/// Returns the registers of the version before the latest; none if `overlap_until_ms` is none.
+/// Returns the registers of the version before the latest, for as long as `overlap_until_ms` returns a time.
 public fun overlap_pcrs<T>(config: &EnclaveConfig<T>): Option<Pcrs> {
     config.overlap.map_ref!(|overlap| overlap.pcrs)
 }

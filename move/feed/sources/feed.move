@@ -281,8 +281,8 @@ public fun finish<T>(round: Round<T>, feed: &mut Feed<T>) {
 
 // === Reading ===
 
-/// Returns the value, and its time in milliseconds since the Unix epoch. Aborts if there is none, or if it is older than
-/// the maximum age; a time ahead of the Clock counts as age 0.
+/// Returns the value, and its time in milliseconds since the Unix epoch. Aborts before the first update, and if
+/// the value is older than the maximum age; the age of a value with a time ahead of the Clock is 0.
 ///
 /// It checks no config: a value from an image that is no longer trusted can be read until it is too old. `read_trusted`
 /// and `read_checked` refuse such a value.

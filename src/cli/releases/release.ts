@@ -216,7 +216,7 @@ async function openSigner(
 }
 
 /**
- * Reads the entries of the author's own log, whose head may have expired. Returns none if there is no log
+ * Reads the entries of the author's own log, whose head may have expired. Returns no entries if there is no log
  * yet. Without `--seen`, an old copy of the log would be accepted, and get a fresh head.
  */
 async function readOwnLog(

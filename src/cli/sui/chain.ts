@@ -123,7 +123,7 @@ export class Chain {
     return this.#connected.failure();
   }
 
-  /** The commands of the transaction that should be sent; none if no transaction was made. */
+  /** The commands of the transaction that should be sent; empty if no transaction was made. */
   get plan(): string[] {
     return this.#transaction === undefined ? [] : describeTransaction(this.#transaction);
   }

@@ -158,7 +158,7 @@ export class Deployments {
     );
   }
 
-  /** Returns the applications by their names; none if the file is missing or can't be used. */
+  /** Returns the applications by their names; an empty map if the file is missing or can't be used. */
   readApplications(): Applications {
     try {
       return this.read()?.applications ?? new Map();
@@ -281,7 +281,7 @@ export class Deployments {
     }));
   }
 
-  /** Returns the enclaves that the entry of their config lacks; none if no entry has this config. */
+  /** Returns the enclaves that the entry of their config lacks; empty if no entry has this config. */
   findUnrecorded<T extends { readonly id: string }>(configId: string, enclaves: readonly T[]): T[] {
     const application = [...this.readApplications().values()].find(({ config }) => config?.id === configId);
     if (application === undefined) return [];

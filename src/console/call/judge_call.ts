@@ -33,8 +33,8 @@ const REFUSALS: Readonly<Partial<Record<ClientCode, Words>>> = {
 /**
  * Returns the verdict on a call.
  *
- * @param difference between the struct on chain and the signed type; undefined if there is none, or if the
- *   two were not compared
+ * @param difference between the struct on chain and the signed type; undefined if they are equal or were
+ *   not compared
  */
 export function judgeCall({ verification, request }: CallOutcome, difference: string | undefined): Judgement {
   if ('error' in verification) return judgeError(verification.error, verification.otherKey);

@@ -20,11 +20,11 @@ export interface Subject {
 /** Requirements that the enclave must meet. */
 export interface Expectation {
   /**
-   * Images to compare with. If there are none, the page can only tell that the document comes from an
+   * Images to compare with. Without images, the page can only tell that the document comes from an
    * enclave.
    */
   readonly images: readonly Image[];
-  /** DER of the root certificates to trust instead of AWS's. If there are none, AWS's root is trusted. */
+  /** DER of the root certificates to trust instead of AWS's. Without certificates, AWS's root is trusted. */
   readonly roots: readonly Uint8Array[];
 }
 

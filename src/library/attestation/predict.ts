@@ -260,7 +260,7 @@ async function checkChain(chain: Chain, root: ParsedCertificate, clock: number):
     const issuer = chain[index + 1] ?? root;
     const hint =
       issuer === root
-        ? ": the chain does not end at AWS's root, which Sui pins. An emulated enclave can be registered on the chain of sui-enclave dev-sui alone, with --root out/dev-root.pem"
+        ? ": the chain does not end at AWS's root, which Sui pins. An emulated enclave can be registered only on the chain of sui-enclave dev-sui, with --root out/dev-root.pem"
         : '';
     requireValid(
       equalBytes(certificate.issuer, issuer.subject),

@@ -98,7 +98,7 @@ export function invalidOption(message: string, options?: ErrorOptions): ClientEr
 
 /**
  * Returns the `error` in the JSON of an error response as one line, without control or invisible characters.
- * Returns null if there is none.
+ * Returns null if the response has no such text.
  */
 export function serverMessage(body: string): string | null {
   let message: unknown;

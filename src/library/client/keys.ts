@@ -60,7 +60,7 @@ export class KnownKeys {
   }
 
   /**
-   * Returns the keys that are trusted now, the latest attested first. If there are none, attests an enclave.
+   * Returns the keys that are trusted now, the latest attested first. If no key is trusted, attests an enclave.
    */
   async findTrusted(signal: AbortSignal | undefined): Promise<EnclaveKeys[]> {
     const { version } = await abortable(this.#options.trust.current(), signal);

@@ -114,8 +114,8 @@ async function findConfigsByObject(id: string, type: string, chain: Chain): Prom
 }
 
 /**
- * Returns the configs that a transaction used, created or changed. If there are none, returns the configs of
- * the packages that the transaction published or called.
+ * Returns the configs that a transaction used, created or changed. If it touched no config, returns the
+ * configs of the packages that it published or called.
  */
 async function findConfigsByTransaction(digest: string, chain: Chain): Promise<Iterable<string>> {
   const include = { effects: true, bcs: true } as const;

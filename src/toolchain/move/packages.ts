@@ -169,7 +169,7 @@ function packageDir(name: string): string {
 }
 
 /**
- * Returns the name of the package at a path; undefined if there is none.
+ * Returns the name of the package at a path; undefined if no package is there.
  *
  * @param path path by which a Move.toml in `move/` names a local dependency: `../enclave`, or in an author's
  *   repository `../../node_modules/sui-enclave-toolchain/move/enclave`

@@ -70,7 +70,7 @@ describe('register_enclave refuses a document that the chain would not verify:',
     await expectRefused(
       register(url, { root: '' }),
       'WOULD_ABORT',
-      'An emulated enclave can be registered on the chain of sui-enclave dev-sui alone, with --root out/dev-root.pem',
+      'An emulated enclave can be registered only on the chain of sui-enclave dev-sui, with --root out/dev-root.pem',
     );
   });
 
