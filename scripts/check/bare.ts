@@ -43,7 +43,7 @@ export interface Step {
   readonly hasNetwork?: boolean;
 }
 
-/** Returns the first match on the page: a command that a reader types. @throws UsageError without a match */
+/** Returns the first match on the page: a command that a reader types. @throws UsageError if none matches */
 function findCommand(page: string, pattern: RegExp): string {
   const [text] = pattern.exec(page) ?? [];
   if (text === undefined) throw new UsageError(`the pages have no command like ${pattern}`);

@@ -83,7 +83,7 @@ function pointToStatus(names: readonly string[]): Finding {
 }
 
 /**
- * Returns the enclaves that run; undefined if nitro-cli does not list them. Returns no enclaves if nitro-cli is
+ * Returns the enclaves that run; undefined if nitro-cli does not list them; empty if nitro-cli is
  * missing; another finding reports that.
  */
 function examineEnclaves(env: Environment): { enclaves: RunningEnclave[] | undefined; findings: Finding[] } {

@@ -216,8 +216,8 @@ async function openSigner(
 }
 
 /**
- * Reads the entries of the author's own log, whose head may have expired. Returns no entries if there is no log
- * yet. Without `--seen`, an old copy of the log would be accepted, and get a fresh head.
+ * Reads the entries of the author's own log, whose head may have expired. Returns no entries before the
+ * first release. Without `--seen`, an old copy of the log would be accepted, and get a fresh head.
  */
 async function readOwnLog(
   { log = '', seen }: ReleaseOptions,

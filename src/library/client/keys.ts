@@ -60,7 +60,8 @@ export class KnownKeys {
   }
 
   /**
-   * Returns the keys that are trusted now, the latest attested first. If no key is trusted, attests an enclave.
+   * Returns the keys that are trusted now, the latest attested first. Attests an enclave if no
+   * key is trusted.
    */
   async findTrusted(signal: AbortSignal | undefined): Promise<EnclaveKeys[]> {
     const { version } = await abortable(this.#options.trust.current(), signal);
