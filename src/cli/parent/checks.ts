@@ -83,8 +83,8 @@ function pointToStatus(names: readonly string[]): Finding {
 }
 
 /**
- * Returns the enclaves that run, and findings. The enclaves are undefined if nitro-cli does not list them, and
- * empty if nitro-cli is missing, which another check reports.
+ * Returns the enclaves that run, and findings. The enclaves are undefined if nitro-cli does not list them,
+ * and empty if nitro-cli is missing, which another check reports.
  */
 function examineEnclaves(env: Environment): { enclaves: RunningEnclave[] | undefined; findings: Finding[] } {
   if (!find(env, 'nitro-cli')) return { enclaves: [], findings: [] };
