@@ -255,6 +255,14 @@ export function enable(host: Host, name: string): void {
 export function removeFiles(host: Host, name: string): void {
   const { root } = host;
   const isLast = listInstalled(host).every((installedName) => installedName === name);
+  // First, what the relay's user can keep from being removed: until then, the command can be repeated.
+  const states = [
+    join(FOLDERS.state, name),
+    join(FOLDERS.state, 'relay', `${name}.conf`),
+    join(FOLDERS.relayState, name),
+    ...(isLast ? [join(FOLDERS.state, 'relay'), FOLDERS.relayState] : []),
+  ];
+  removeTree(host, ...states.map((path) => join(root, path)));
   for (const path of [
     join(FOLDERS.settings, name),
     join(FOLDERS.images, name),
@@ -265,13 +273,6 @@ export function removeFiles(host: Host, name: string): void {
   ]) {
     rmSync(join(root, path), { recursive: true, force: true });
   }
-  const states = [
-    join(FOLDERS.state, name),
-    join(FOLDERS.state, 'relay', `${name}.conf`),
-    join(FOLDERS.relayState, name),
-    ...(isLast ? [join(FOLDERS.state, 'relay'), FOLDERS.relayState] : []),
-  ];
-  removeTree(host, ...states.map((path) => join(root, path)));
   must(host, 'systemctl', 'daemon-reload');
   if (!isLast) return;
   // The settings of the keeper and the provisioner may be there too.
@@ -305,6 +306,11 @@ export function must({ env }: Host, program: string, ...args: string[]): void {
  * @throws ParentError: PROGRAM_FAILED
  */
 export function removeTree(host: Host, ...paths: string[]): void {
+  // A file that the other user adds between the listing and the removal of its folder makes rm fail.
+  const attempts = 10;
+  for (let attempt = 1; attempt < attempts; attempt++) {
+    if (run(host.env, 'rm', ['-rf', '--', ...paths]).status === 0) return;
+  }
   must(host, 'rm', '-rf', '--', ...paths);
 }
 

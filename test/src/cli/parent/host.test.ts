@@ -387,4 +387,20 @@ describe('host remove', () => {
     expect(() => remove(host, 'weather', true)).toThrow(/^systemctl disable .* failed: no such unit$/);
     expect(listFiles()).toEqual(before);
   });
+
+  test('can be repeated if the relay keeps its folder from being removed', () => {
+    install(host, 'weather', options(build()));
+    const before = listFiles();
+    const rm = join(parent.dir, 'bin/rm');
+    writeFileSync(rm, '#!/bin/sh\necho "rm: cannot remove: Directory not empty" >&2\nexit 1\n', {
+      mode: 0o755,
+    });
+    expect(() => remove(host, 'weather', false)).toThrow(
+      /^rm .* failed: rm: cannot remove: Directory not empty$/,
+    );
+    expect(listFiles()).toEqual(before);
+    rmSync(rm);
+    remove(host, 'weather', false);
+    expect(listFiles()).toEqual([]);
+  });
 });
