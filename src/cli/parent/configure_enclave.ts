@@ -322,7 +322,8 @@ function remove(place: StackPlace, apply: boolean, io: Context['io']): Result {
     return { json: { status: 'unchanged', stack, region }, text: `There is no stack ${stack} in ${region}.` };
   }
   const ending = listEnclaves(place);
-  io.log(`The stack ${stack} in ${region} would be deleted, with its hosts, roles and log group.`);
+  const verb = apply ? 'is being deleted' : 'would be deleted';
+  io.log(`The stack ${stack} in ${region} ${verb}, with its hosts, roles and log group.`);
   io.log(describeEnding(ending));
   if (!apply) {
     return {

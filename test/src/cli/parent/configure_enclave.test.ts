@@ -343,14 +343,18 @@ describe('--delete', () => {
     const earlierCalls = changes().length;
     const { status, stdout } = await configure(DELETE);
     expect(status).toBe(0);
-    expect(stdout).toMatch(/keys are lost:\n {2}i-1 .*\n {2}i-2 .*\nNothing was deleted: add --apply/);
+    expect(stdout).toMatch(
+      /would be deleted, .*keys are lost:\n {2}i-1 .*\n {2}i-2 .*\nNothing was deleted: add --apply/s,
+    );
     expect(changes()).toHaveLength(earlierCalls);
   });
 
   test('removes the protection of the instances, and deletes the stack', async () => {
     await createStack();
     const earlierCalls = changes().length;
-    expect((await configure([...DELETE, '--apply'])).stdout).toMatch(/The stack sui-enclave is deleted\.\n$/);
+    expect((await configure([...DELETE, '--apply'])).stdout).toMatch(
+      /^The stack sui-enclave in eu-west-1 is being deleted, .*The stack sui-enclave is deleted\.\n$/s,
+    );
     expect(
       changes()
         .slice(earlierCalls)
