@@ -159,8 +159,9 @@ function listAbilities(bits: number): GrpcTypes.Ability[] {
 /** Finds and describes a struct. @throws Refusal: NOT_FOUND; UNIMPLEMENTED for an enum */
 export function findDatatype(
   { packages }: Ledger,
-  { packageId = '', moduleName = '', name = '' }: GrpcTypes.GetDatatypeRequest,
+  { packageId: id = '', moduleName = '', name = '' }: GrpcTypes.GetDatatypeRequest,
 ): GrpcTypes.DatatypeDescriptor {
+  const packageId = normalizeSuiAddress(id);
   const movePackage = packages.get(packageId);
   const moduleInterface =
     movePackage && loadModules(movePackage).get(`${movePackage.original}::${moduleName}`)?.moduleInterface;

@@ -18,8 +18,8 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-const datatype = async (moduleName: string, name: string) =>
-  (await client.movePackageService.getDatatype({ packageId, moduleName, name })).response.datatype;
+const datatype = async (moduleName: string, name: string, id = packageId) =>
+  (await client.movePackageService.getDatatype({ packageId: id, moduleName, name })).response.datatype;
 
 test('the struct that weather signs equals the struct of its contract', async () => {
   const [signedType] = readSchema(schema).signs;
@@ -52,6 +52,12 @@ test('type parameters are described, and vectors and options with the types of t
   const enclave = await datatype('enclave', 'Enclave');
   expect(enclave?.fields.map(({ type }) => type)).toContainEqual(
     expect.objectContaining({ type: 9, typeParameterInstantiation: [expect.objectContaining({ type: 3 })] }),
+  );
+});
+
+test('a package is found by a shorter form of its id', async () => {
+  expect(await datatype('weather', 'WeatherResponse', packageId.slice('0x'.length))).toEqual(
+    await datatype('weather', 'WeatherResponse'),
   );
 });
 
