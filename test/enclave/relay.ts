@@ -39,7 +39,7 @@ export class Host {
     return {
       VSOCK_NET: this.network,
       HOSTS: join(this.dir, 'hosts'),
-      // Memory in use when the relay is killed is not a leak.
+      // A relay that exits by itself reports the memory that it leaked; one that is killed reports nothing.
       ASAN_OPTIONS: 'detect_leaks=1',
     };
   }
