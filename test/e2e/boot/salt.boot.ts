@@ -92,7 +92,9 @@ describe('the salt service in an enclave', () => {
     expect(await machine.handOver(await sealByStranger(SEED))).toBe('refused');
     const [exit, report] = await provision(OTHER_SEED);
     expect([exit, report]).toMatchObject([1, { code: 'SECRETS_REFUSED' }]);
-    expect(report['error']).toMatch(/version 1 of SALT_SEED has the fingerprint [0-9a-f]{32}, not that of/);
+    expect(report['error']).toMatch(
+      /version 1 of SALT_SEED has the fingerprint [0-9a-f]{32}, not the one in SALT_SEED_FINGERPRINTS/,
+    );
     expect((await machine.request('/readyz')).json()).toMatchObject({ missing: ['SALT_SEED'] });
   });
 
