@@ -78,18 +78,19 @@ describe('the service', () => {
   test('fails one request if the engine is killed during its proof, and proves the other requests', async () => {
     const { url, enginePid } = await start();
     const [first, second, third] = inputs as [Input, Input, Input];
-    const killed = post(url, first);
-    const waiting = post(url, second);
+    const posted = [first, second].map((input) => post(url, input));
     await expect.poll(() => fetchState(url), { interval: 5 }).toBe('proving');
     const pid = enginePid() as number;
     process.kill(pid, 'SIGKILL');
     const next = post(url, third);
-    const failed = await killed;
-    expect([failed.status, await failed.text()]).toEqual([
+    const responses = await Promise.all(posted);
+    // On a busy machine, the first proof may end just before the kill, which then ends the second proof.
+    const [killed, proven] = responses[0]?.status === 500 ? [0, 1] : [1, 0];
+    expect([responses[killed]?.status, await responses[killed]?.text()]).toEqual([
       500,
       'BACKEND_ENGINE: the engine exited before it answered: try again',
     ]);
-    expect(await hasProofFor(second, await waiting)).toBe(true);
+    expect(await hasProofFor([first, second][proven] as Input, responses[proven] as Response)).toBe(true);
     expect(await hasProofFor(third, await next)).toBe(true);
     expect(enginePid()).not.toBe(pid);
   });
