@@ -28,7 +28,7 @@ const EMULATION_FAULTS = [
 /** The kernel misses the timer within seconds, so that all boots take less than the limit of a hook. */
 const MAX_BOOTS = 6;
 
-/** Boots again, up to `MAX_BOOTS` times in all, if a fault of the emulation kept the enclave from answering. */
+/** Boots up to `MAX_BOOTS` times, as long as a fault of the emulation keeps the enclave from answering. */
 export async function bootWithNsm<T>(boot: () => Promise<T>): Promise<T> {
   for (let boots = 1; ; boots++) {
     try {
