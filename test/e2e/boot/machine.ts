@@ -254,7 +254,12 @@ export class Machine {
     });
   }
 
-  /** Waits for the first answer over vsock. @returns the milliseconds since the start of the machine */
+  /**
+   * Waits for the first answer over vsock. Without one, stops the machine before it fails: another may be
+   * booted in its place.
+   *
+   * @returns the milliseconds since the start of the machine
+   */
   async waitForAnswer(): Promise<number> {
     for (;;) {
       try {
@@ -264,6 +269,7 @@ export class Machine {
         // The server does not answer yet.
       }
       if (!this.running || performance.now() - this.#startedAt > BOOT_MS) {
+        await this.stop();
         throw new Error(`the enclave does not answer; its console:\n${this.#console}`);
       }
       await new Promise((done) => setTimeout(done, 100));
