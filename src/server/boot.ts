@@ -179,7 +179,7 @@ interface Enclave {
   close(): void;
 }
 
-/** @throws NsmError; ConfigError if `SECRETS=sealed` is set without an NSM */
+/** @throws NsmError; ConfigError if `SECRETS=sealed` is set, and no registers can be read */
 async function startEnclave(options: BootOptions, events: Events | undefined): Promise<Enclave> {
   const { config, log, version = 'development', signingSeed } = options;
   const { nsmRequired } = config;
@@ -199,7 +199,9 @@ async function startEnclave(options: BootOptions, events: Events | undefined): P
   const stopClock = random && (await keepClockConfirmed(clock, documents, log, nsmRequired));
   const registers = await readNsmRegisters(nsm, nsmRequired);
   if (config.secrets === 'sealed' && !registers) {
-    throw new ConfigError('SECRETS=sealed needs an NSM: sealed secrets are bound to its registers');
+    throw new ConfigError(
+      'SECRETS=sealed needs an NSM whose registers can be read: secrets are sealed for them',
+    );
   }
   const report = makeBootReport({
     version,
