@@ -293,4 +293,9 @@ test('a command that fails or takes too long ends the rollout', async () => {
   expect((await runWithStart(['sleep', '20'])).stderr).toContain(
     'took longer than command_within, 1 s: sleep',
   );
+  // A program may end without an error when it is stopped, or ignore SIGTERM.
+  for (const handler of ['() => process.exit(0)', '() => {}']) {
+    const program = `process.on('SIGTERM', ${handler}); setInterval(() => {}, 1000)`;
+    expect((await runWithStart([process.execPath, '-e', program])).stderr).toContain('command_within, 1 s');
+  }
 });

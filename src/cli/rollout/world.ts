@@ -256,6 +256,8 @@ function isNoAnswer(error: unknown): error is ClientError {
 }
 
 const STDERR = 2;
+/** Time in milliseconds after which a command that SIGTERM did not end is killed. */
+const KILL_AFTER_MS = 5000;
 
 /** Returns the environment without the signer's key, which the operator's commands do not need. */
 function removeKey({ SUI_PRIVATE_KEY: _, ...safeEnvironment }: Environment): NodeJS.ProcessEnv {
@@ -276,13 +278,16 @@ async function runProgram(
     stdio: ['ignore', STDERR, STDERR],
     timeout: commandMs,
   });
+  const killing = setTimeout(() => child.kill('SIGKILL'), commandMs + KILL_AFTER_MS);
   const ended = await new Promise<string>((resolve) => {
     child.once('error', ({ code }: NodeJS.ErrnoException) => resolve(`could not be started: ${code}`));
     child.once('exit', (code, signal) =>
       resolve(code === 0 ? '' : `ended with ${signal ?? `exit code ${code}`}`),
     );
   });
-  if (ended === '') return;
+  clearTimeout(killing);
+  // A command that was stopped may still exit with 0.
+  if (ended === '' && !child.killed) return;
   const reason = child.killed ? `took longer than command_within, ${commandMs / 1000} s` : ended;
   throw new RolloutError('ROLLOUT_COMMAND', `a command of ${name} ${reason}: ${program}`);
 }
