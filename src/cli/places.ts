@@ -34,3 +34,6 @@ export function deploymentsFolder({
 }: Readonly<Record<string, string | undefined>>): string {
   return folder || 'deployments';
 }
+
+/** End of the name of the file in which a rollout keeps its steps, in the same folder. */
+export const ROLLOUT_MEMORY = '.rollout.json';

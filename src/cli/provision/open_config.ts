@@ -7,7 +7,7 @@ import { basename } from 'node:path';
 import * as v from 'valibot';
 import { type Environment, UsageError } from '../command.ts';
 import type { OptionValues } from '../command_line.ts';
-import { deploymentsFolder } from '../places.ts';
+import { deploymentsFolder, ROLLOUT_MEMORY } from '../places.ts';
 import { SuiCommandError } from '../sui/errors.ts';
 import { NETWORKS } from '../sui/network_names.ts';
 import { objectId, text } from '../values.ts';
@@ -111,12 +111,16 @@ function createRefusal(finding: string): OpenConfigError {
   );
 }
 
-/** Returns the networks that have a deployment file. @throws SuiCommandError: DEPLOYMENT */
+/**
+ * Returns the names of the files of deployments/ that are not a rollout's.
+ *
+ * @throws SuiCommandError: DEPLOYMENT
+ */
 function listNetworks(env: Environment): string[] {
   const folder = deploymentsFolder(env);
   try {
     return readdirSync(folder)
-      .filter((name) => name.endsWith('.json'))
+      .filter((name) => name.endsWith('.json') && !name.endsWith(ROLLOUT_MEMORY))
       .map((name) => basename(name, '.json'));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

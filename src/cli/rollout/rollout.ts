@@ -12,6 +12,7 @@ import {
   runAsProcess,
   UsageError,
 } from '../command.ts';
+import { ROLLOUT_MEMORY } from '../places.ts';
 import { RELEASE_OPTIONS, readRelease, type VouchedRelease } from '../releases/read_release.ts';
 import { Deployments } from '../sui/deployments.ts';
 import { checkSameSigner, isSameImage } from '../sui/image_to_allow.ts';
@@ -59,8 +60,8 @@ exit codes: 0 done; 1 stopped at a step: run it again; 2 not tried (arguments, p
     await readSigner(context.env, signing);
     const deployments = new Deployments(plan.network, context.env, plan.app);
     const [app] = deployments.application();
-    const path = join(dirname(deployments.path), `${plan.network}.${app}.rollout`);
-    const lock = isDryRun ? undefined : takeLock(`${path}.lock`);
+    const path = join(dirname(deployments.path), `${plan.network}.${app}`);
+    const lock = isDryRun ? undefined : takeLock(`${path}.rollout.lock`);
     try {
       if (lock?.takenFrom !== undefined) {
         context.io.log(`Resumes in place of process ${lock.takenFrom}, which ended before its rollout did.`);
@@ -87,7 +88,7 @@ interface Start {
   readonly plan: Plan;
   readonly deployments: Deployments;
   readonly signing: Signing;
-  /** Path of the rollout's files, without their extensions. */
+  /** Path of the rollout's files, without their suffixes. */
   readonly path: string;
 }
 
@@ -127,7 +128,7 @@ async function createRollout(
     plan.new.urls,
   ];
   const digest = createHash('sha256').update(JSON.stringify(subject)).digest('hex');
-  return { plan, world, memory: openMemory(`${path}.json`, digest) };
+  return { plan, world, memory: openMemory(`${path}${ROLLOUT_MEMORY}`, digest) };
 }
 
 async function listRemaining(steps: readonly Step[]): Promise<Result> {

@@ -6,11 +6,13 @@ import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Transaction } from '@mysten/sui/transactions';
 import { fromBase58 } from '@mysten/sui/utils';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { ROLLOUT_MEMORY } from '../../../../src/cli/places.ts';
 import {
   type ConfigOptions,
   checkConfigOptions,
   requireNoOpenConfig,
 } from '../../../../src/cli/provision/open_config.ts';
+import { openMemory } from '../../../../src/cli/rollout/memory.ts';
 import {
   applicationType,
   buildTransaction,
@@ -92,6 +94,14 @@ function check(options: Partial<ConfigOptions> = {}): Promise<void> {
 }
 
 const onChain = () => ({ network: 'localnet', 'rpc-url': fixture.node.url }) as const;
+
+test('files that rollouts keep beside the deployment files name no application', async () => {
+  deploy('testnet', { weather: { id: closedId } });
+  const memory = openMemory(join(folder, `testnet.weather${ROLLOUT_MEMORY}`), '1'.repeat(64));
+  memory.remember({ switching: 1 });
+  await check();
+  await check({ app: 'weather' });
+});
 
 describe('secrets are refused', () => {
   test('if a deployment file of any network has an open config', async () => {
