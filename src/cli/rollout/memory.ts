@@ -57,9 +57,10 @@ export interface Memory {
  * count.
  *
  * @param rollout the digest of the old and the new images and enclaves
+ * @param isDryRun whether `forget()` leaves the file, which a rollout that runs meanwhile may have written
  * @throws RolloutError: ROLLOUT_UNFINISHED
  */
-export function openMemory(path: string, rollout: string): Memory {
+export function openMemory(path: string, rollout: string, isDryRun = false): Memory {
   const { rollout: storedRollout, configVersion, ...fileSteps } = read(path) ?? { rollout };
   const isAnother = storedRollout !== rollout;
   // A file with only the config's version belongs to a rollout that has changed nothing outside the chain.
@@ -90,7 +91,7 @@ export function openMemory(path: string, rollout: string): Memory {
       steps = newSteps;
     },
     forget() {
-      rmSync(path, { force: true });
+      if (!isDryRun) rmSync(path, { force: true });
       steps = {};
     },
   };

@@ -66,7 +66,7 @@ exit codes: 0 done; 1 stopped at a step: run it again; 2 not tried (arguments, p
       if (lock?.takenFrom !== undefined) {
         context.io.log(`Resumes in place of process ${lock.takenFrom}, which ended before its rollout did.`);
       }
-      const rollout = await createRollout({ plan, deployments, signing, path }, context);
+      const rollout = await createRollout({ plan, deployments, signing, path, isDryRun }, context);
       const vouched = await readRelease({ release, log, signer, seen });
       if (vouched !== undefined) checkReleased(rollout, deployments, vouched);
       await forgetEnded(rollout);
@@ -90,6 +90,7 @@ interface Start {
   readonly signing: Signing;
   /** Path of the rollout's files, without their suffixes. */
   readonly path: string;
+  readonly isDryRun: boolean | undefined;
 }
 
 /**
@@ -114,7 +115,7 @@ function checkReleased(
 }
 
 async function createRollout(
-  { plan, deployments, signing, path }: Start,
+  { plan, deployments, signing, path, isDryRun }: Start,
   { env, io }: Context,
 ): Promise<Rollout> {
   const world = await createWorld({ plan, deployments, signing, env, io });
@@ -128,7 +129,7 @@ async function createRollout(
     plan.new.urls,
   ];
   const digest = createHash('sha256').update(JSON.stringify(subject)).digest('hex');
-  return { plan, world, memory: openMemory(`${path}${ROLLOUT_MEMORY}`, digest) };
+  return { plan, world, memory: openMemory(`${path}${ROLLOUT_MEMORY}`, digest, isDryRun) };
 }
 
 async function listRemaining(steps: readonly Step[]): Promise<Result> {

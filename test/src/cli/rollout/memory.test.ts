@@ -35,6 +35,14 @@ test('the memory keeps the steps of a rollout until forget() is called', () => {
   expect(readdirSync(join(dir, 'deployments'))).toEqual([]);
 });
 
+test('a dry run forgets the steps, and leaves the file', () => {
+  const { path } = createFolder();
+  openMemory(path, FIRST_PLAN).remember({ switching: 1 });
+  const memory = openMemory(path, FIRST_PLAN, true);
+  memory.forget();
+  expect([memory.steps, openMemory(path, FIRST_PLAN).steps]).toEqual([{}, { switching: 1 }]);
+});
+
 test('the memory keeps the newest version of the config, even if no step was taken', () => {
   const { path } = createFolder();
   const memory = openMemory(path, FIRST_PLAN);
