@@ -15,16 +15,21 @@ export const main = suiCommand({
   ids: ['enclavePackage', 'configId'],
   arguments: {},
   options: {},
-  async run({ ids }, chain) {
+  async run({ ids, deployments }, chain) {
     const config = await readConfig(chain.client, ids.configId);
     await checkContract(chain, config, ids);
     const { id, name, application, capabilityId: capId, packageVersion } = config;
     const tx = new Transaction();
     migrateConfig(tx, { ...ids, application, capId });
-    return await chain.submit(tx, {
+    const outcome = await chain.submit(tx, {
       title: `migrate the config ${JSON.stringify(name)} of ${application}`,
       fields: { config: id, capability: capId, packageVersionBefore: packageVersion },
     });
+    await deployments?.recordConfig(chain, outcome, id, (entry) => ({
+      ...entry,
+      enclavePackage: ids.enclavePackage,
+    }));
+    return outcome;
   },
 });
 

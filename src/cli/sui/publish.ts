@@ -78,16 +78,14 @@ async function recordPackage(
     readonly shared: readonly string[];
   },
 ): Promise<void> {
-  await deployments?.record(chain, outcome, (applications) => {
+  await deployments?.record(chain, outcome, () => {
     const { package: id, upgradeCap, enclaveCaps, objects } = outcome.fields as unknown as Published;
     const sharedObjects = objects.filter((object) => shared.includes(object.id));
     const [capability, secondCapability] = enclaveCaps;
     // The type is 0x…::enclave::EnclaveCap<0x…::module::WITNESS>.
     const [, module, witness] =
       /::enclave::EnclaveCap<0x\w+::(\w+)::(\w+)>$/.exec(capability?.type ?? '') ?? [];
-    const enclavePackage = packages.includes('enclave')
-      ? id
-      : (applications.get('enclave')?.package ?? linkedEnclave);
+    const enclavePackage = packages.includes('enclave') ? id : linkedEnclave;
     const isApplication = capability !== undefined && secondCapability === undefined && module !== undefined;
     const entry = {
       package: id,

@@ -19,6 +19,7 @@ import { BYTECODE_OPTIONS, checkBytecode, loadBytecode } from './compiled.ts';
 import type { Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
 import type { Outcome } from './outcome.ts';
+import { findLinkedEnclave } from './publish.ts';
 import { readPublished, recordPublication, upgradeCapIn } from './published.ts';
 
 const POLICIES: Readonly<Record<number, string>> = {
@@ -85,7 +86,7 @@ async function recordUpgrade(
   deployments: Deployments | undefined,
   chain: Chain,
   outcome: Outcome,
-  originalId: string,
+  { originalId, linkedEnclave }: { readonly originalId: string; readonly linkedEnclave: string | undefined },
 ): Promise<void> {
   await deployments?.record(chain, outcome, (applications) => {
     const { package: id, version } = outcome.fields as { package: string; version: bigint };
@@ -93,11 +94,11 @@ async function recordUpgrade(
     const entries = [...applications].filter(([, { original }]) => original === originalId);
     if (entries.length === 0) return `no application there has the package ${originalId}`;
     return entries.map(([name, entry]) => {
-      const holdsEnclave = entry.enclavePackage === entry.package;
+      const enclavePackage = entry.enclavePackage === entry.package ? id : linkedEnclave;
       const newVersion = {
         package: id,
         version: Number(version),
-        ...(holdsEnclave && { enclavePackage: id }),
+        ...(enclavePackage !== undefined && { enclavePackage }),
       };
       return [name, { ...entry, ...newVersion }];
     });
@@ -152,6 +153,7 @@ export const main = suiCommand({
       policy: cap.policy,
     });
     const version = cap.version + 1n;
+    const linkedEnclave = await findLinkedEnclave(chain, dependencies);
     const outcome = await chain.submit(tx, {
       title: `upgrade ${bytecode.title}`,
       fields: {
@@ -168,7 +170,7 @@ export const main = suiCommand({
     if (outcome.status === 'done' && typeof publishedAt === 'string') {
       await recordPublication(chain, path, { publishedAt, originalId, version, upgradeCap: cap.id });
     }
-    await recordUpgrade(deployments, chain, outcome, originalId);
+    await recordUpgrade(deployments, chain, outcome, { originalId, linkedEnclave });
     return outcome;
   },
 });

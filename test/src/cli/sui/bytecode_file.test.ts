@@ -5,7 +5,13 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { digestBytecodeFile } from '../../../../src/cli/sui/bytecode_file.ts';
-import { compileModule } from '../../devnet/package_lineage.ts';
+import {
+  compileModule,
+  enclaveModules,
+  type Lineage,
+  publishLineage,
+  upgradeLineage,
+} from '../../devnet/package_lineage.ts';
 import { callScript } from '../run.ts';
 import { ChainFixture } from './chain_fixture.ts';
 
@@ -31,18 +37,14 @@ afterAll(() => fixture.close());
 const publish = (...options: string[]) =>
   fixture.run('publish', 'weather', '--network', 'localnet', ...options);
 
-/** Publishes a changed file, with the digest of the changed file. */
-async function publishChanged(changes: Record<string, unknown>) {
+/** Writes a changed file. @returns the options with its path and its digest */
+function writeChanged(changes: Record<string, unknown>): string[] {
   const changedFile = fixture.file('changed.json');
   writeFileSync(changedFile, JSON.stringify({ ...content, ...changes }));
-  return await publish(
-    '--again',
-    '--bytecode',
-    changedFile,
-    '--digest',
-    digestBytecodeFile(readFileSync(changedFile)),
-  );
+  return ['--bytecode', changedFile, '--digest', digestBytecodeFile(readFileSync(changedFile))];
 }
+
+const publishChanged = (changes: Record<string, unknown>) => publish('--again', ...writeChanged(changes));
 
 test('compile prints the SHA-256 of the file, which names chain, framework, dependencies and modules', () => {
   expect(digest).toBe(digestBytecodeFile(readFileSync(file)));
@@ -91,6 +93,32 @@ fun init(ctx: &mut TxContext) {
   expect(objects).toEqual([
     { id: expect.stringMatching(/^0x[0-9a-f]{64}$/), type: `${packageId}::board::Board` },
   ]);
+});
+
+test('an upgrade records the version of move/enclave that the package links to', {
+  timeout: 60_000,
+}, async () => {
+  const first = await publishLineage(fixture, await enclaveModules());
+  const second = await upgradeLineage(fixture, first, await enclaveModules());
+  const modules = (await compileModule('module own::app;')).map((module) =>
+    Buffer.from(module).toString('base64'),
+  );
+  const linkTo = ({ packageId }: Lineage) => ({
+    modules,
+    packages: ['weather'],
+    dependencies: [...(content['dependencies'] as string[]), packageId],
+  });
+  const readEntry = () =>
+    JSON.parse(readFileSync(fixture.file('deployments/localnet.json'), 'utf8')).applications.weather;
+  await publishChanged(linkTo(first));
+  expect(readEntry()).toMatchObject({ version: 1, enclavePackage: first.packageId });
+  const options = ['weather', '--network', 'localnet', ...writeChanged(linkTo(second))];
+  const upgraded = await fixture.done('upgrade', ...options);
+  expect(readEntry()).toMatchObject({
+    package: upgraded['package'],
+    version: 2,
+    enclavePackage: second.packageId,
+  });
 });
 
 test.each([

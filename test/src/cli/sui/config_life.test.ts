@@ -1,7 +1,8 @@
 /** Commands for the later life of a config: registrars, rotation, the age of keys, and retirement. */
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { Chain } from '../../../../src/cli/sui/chain.ts';
 import { main } from '../../../../src/cli/sui/retire_config.ts';
 import { Changes, type LedgerObject } from '../../../../src/devnet/ledger.ts';
 import { Config, PUBLISHER, Publisher } from '../../devnet/structs.ts';
@@ -402,10 +403,28 @@ describe('migrate_config', () => {
       code: 'SUI_MOVE_ABORT',
       error: expect.stringContaining('have the admin migrate the config'),
     });
-    expect(await fixture.done('migrate_config', ...ofConfig(configId))).toMatchObject({
+    const file = fixture.file('deployments/localnet.json');
+    const entry = {
+      package: PACKAGE,
+      original: PACKAGE,
+      enclavePackage: `0x${'e'.repeat(64)}`,
+      config: { id: configId, name: 'weather', version: 0 },
+      registrars: [],
+      enclaves: [],
+    };
+    const chain = await new Chain({ 'rpc-url': fixture.node.url }, {}).id();
+    mkdirSync(fixture.file('deployments'));
+    writeFileSync(file, JSON.stringify({ network: 'localnet', chain, applications: { weather: entry } }));
+    expect(
+      await fixture.done('migrate_config', ...ofConfig(configId), '--network', 'localnet'),
+    ).toMatchObject({
       status: 'done',
       capability: capId,
       packageVersionBefore: '0',
+    });
+    // From now on, other commands call the version that may use the config.
+    expect(JSON.parse(readFileSync(file, 'utf8')).applications).toEqual({
+      weather: { ...entry, enclavePackage: PACKAGE },
     });
     expect(await fixture.done('status', '--config', configId)).toMatchObject({
       config: { packageVersion: '1' },
