@@ -4,7 +4,7 @@
  * stricter. The table in `README.md` compares the two.
  */
 import { p384 } from '@noble/curves/nist.js';
-import { equalBytes } from '@noble/curves/utils.js';
+import { bytesToHex, equalBytes } from '@noble/curves/utils.js';
 import { id_ce_basicConstraints, id_ce_keyUsage } from '@peculiar/asn1-x509';
 import { CborFloat, type CborItem, CborMap, CborTag, readCbor } from './cbor.ts';
 import { type ParsedCertificate, parseCertificate } from './certificate.ts';
@@ -133,11 +133,9 @@ function checkUnprotectedHeader(header: CborItem | undefined): void {
   let map = header;
   while (map instanceof CborTag) map = map.content;
   requireParsable(map instanceof CborMap, 'the unprotected header is not a map');
-  const keys = map.entries.map(([key]) => key);
-  const repeated = keys.some((key, index) =>
-    keys.slice(0, index).some((earlierKey) => equalItems(key, earlierKey)),
-  );
-  requireParsable(!repeated, 'the unprotected header has a duplicate key');
+  // A header may have any number of keys, so that a comparison of each with all others would take too long.
+  const keys = new Set(map.entries.map(([key], index) => formatKey(key, index)));
+  requireParsable(keys.size === map.entries.length, 'the unprotected header has a duplicate key');
 }
 
 /** Accepts {1: -35} in any encoding. */
@@ -324,18 +322,14 @@ function readCertificate(der: Uint8Array, index: number): ParsedCertificate {
   }
 }
 
-function equalItems(a: CborItem, b: CborItem): boolean {
-  if (a instanceof Uint8Array) return b instanceof Uint8Array && equalBytes(a, b);
-  if (a instanceof CborFloat) return b instanceof CborFloat && a.value === b.value;
-  if (a instanceof CborTag)
-    return b instanceof CborTag && a.tag === b.tag && equalItems(a.content, b.content);
-  if (a instanceof CborMap) {
-    return b instanceof CborMap && equalLists(a.entries.flat(), b.entries.flat());
-  }
-  if (Array.isArray(a)) return Array.isArray(b) && equalLists(a, b);
-  return a === b;
-}
-
-function equalLists(a: readonly CborItem[], b: readonly CborItem[]): boolean {
-  return a.length === b.length && a.every((element, index) => equalItems(element, b[index] as CborItem));
+/** Returns a text that two keys of a map have in common only if they are equal. NaN is equal to nothing. */
+function formatKey(key: CborItem, index: number): string {
+  const formatAll = (elements: readonly CborItem[]) =>
+    elements.map((element) => formatKey(element, index)).join();
+  if (key instanceof Uint8Array) return `h'${bytesToHex(key)}'`;
+  if (key instanceof CborFloat) return Number.isNaN(key.value) ? `NaN ${index}` : `float ${key.value}`;
+  if (key instanceof CborTag) return `${key.tag}(${formatKey(key.content, index)})`;
+  if (key instanceof CborMap) return `{${formatAll(key.entries.flat())}}`;
+  if (Array.isArray(key)) return `[${formatAll(key)}]`;
+  return typeof key === 'string' ? JSON.stringify(key) : String(key);
 }

@@ -63,6 +63,20 @@ describe('a real document', () => {
   });
 });
 
+/** Returns the start of a document, up to an unprotected header with this number of different keys. */
+function createHeader(keys: number): Uint8Array {
+  const header = new Uint8Array(9 + 6 * keys);
+  const view = new DataView(header.buffer);
+  header.set([0x84, 0x40, 0xba]);
+  view.setUint32(3, keys);
+  for (let key = 0; key < keys; key++) {
+    view.setUint8(7 + 6 * key, 0x1a);
+    view.setUint32(8 + 6 * key, key);
+  }
+  header.set([0x40, 0x40], 7 + 6 * keys);
+  return header;
+}
+
 describe('an argument that is not a document', () => {
   test('is refused with an AttestationError if it is random bytes', () => {
     fc.assert(
@@ -79,6 +93,7 @@ describe('an argument that is not a document', () => {
     ['nested strings of indefinite length', new Uint8Array(32_768).fill(0x5f)],
     ['an array of 2^32 - 1 items', Uint8Array.of(0x9a, 0xff, 0xff, 0xff, 0xff)],
     ['an array of 2^64 - 1 items', Uint8Array.of(0x9b, ...new Uint8Array(8).fill(0xff))],
+    ['an unprotected header of 100,000 keys', createHeader(100_000)],
     ['a string of 2^53 bytes', Uint8Array.of(0x5b, 0, 0x20, 0, 0, 0, 0, 0, 0)],
   ])('is refused immediately if it is %s', async (_, bytes) => {
     expect(() => decodeAttestation(bytes)).toThrow(AttestationError);

@@ -219,6 +219,25 @@ describe('predictRegistration', () => {
     });
   });
 
+  test.each([
+    ['an integer in two encodings', '04', '1804', true],
+    ['an integer and the float of its value', '04', 'f94400', false],
+    ['an integer and the text of its digits', '04', '6134', false],
+    ['the floats 0 and -0', 'f90000', 'f98000', true],
+    ['NaN, which equals nothing', 'f97e00', 'f97e00', false],
+    ['a string in two encodings', '6161', '7f6161ff', true],
+    ['bytes and a string', '4161', '6161', false],
+    ['arrays of the same items', '82014102', '9f18014102ff', true],
+    ['an array, and the text that it is written as', '820102', '655b312c325d', false],
+    ['maps in another order', 'a201020304', 'a203040102', false],
+    ['an item and the same item with a tag', 'd82a01', '01', false],
+  ])('compares keys of the unprotected header: %s', async (_, key, otherKey, areEqual) => {
+    const bytes = fromHex(`8440a2${key}00${otherKey}00f6f6`);
+    expect((await predictRegistration(bytes, 0)).reason).toBe(
+      areEqual ? 'the unprotected header has a duplicate key' : 'the payload is not bytes',
+    );
+  });
+
   test('refuses an invalid time', async () => {
     await expect(predictRegistration(DOCUMENT, Number.NaN)).rejects.toMatchObject({ code: 'TIME_INVALID' });
   });
