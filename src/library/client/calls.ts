@@ -1,4 +1,5 @@
 /** Sends the calls of a client, and checks the answers. */
+import { hexToBytes } from '@noble/curves/utils.js';
 import { abortable } from '../waiting.ts';
 import type { SignedType } from '../wire/intent.ts';
 import { findUnexpectedProperty, readAnswer } from './answer.ts';
@@ -66,10 +67,12 @@ export class Calls {
   async askSealed(path: string, body: unknown, call: CheckedCall): Promise<unknown> {
     const endpoint = endpointPath(this.#http, path);
     const content = copyBody(body);
-    return await withAttempts(
-      call,
-      async (state) => (await this.#request(endpoint, content, call.signal, state)).json,
-    );
+    const { signal } = call;
+    return await withAttempts(call, async (state) => {
+      const { json, enclaveKey } = await this.#requestSealed(endpoint, content, signal, state);
+      await abortable(this.#trust.admit(hexToBytes(enclaveKey)), signal);
+      return json;
+    });
   }
 
   /** Sends a request. If the client trusts no key, it attests an enclave first. */
@@ -95,7 +98,7 @@ export class Calls {
     body: unknown,
     signal: AbortSignal | undefined,
     state: CallState,
-  ): Promise<JsonAnswer> {
+  ): Promise<JsonAnswer & { readonly enclaveKey: string }> {
     const method = body === undefined ? 'GET' : 'POST';
     const content = { method, path: `/${endpoint}`, body } as const;
     const http = { ...this.#http, signal };

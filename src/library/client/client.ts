@@ -172,7 +172,7 @@ export class EnclaveClient {
    * @param path such as `/get_salt`
    * @param body as for `call`
    * @returns the JSON of the answer, in any form
-   * @throws ClientError, AttestationError
+   * @throws ClientError, AttestationError; of a client of `forConfig` also NotRegisteredError, SuiError
    */
   async ask(path: string, body: unknown, options: RequestOptions = {}): Promise<unknown> {
     const checked = readCallOptions(options, ['idempotent', 'signal']);

@@ -119,6 +119,16 @@ describe('an answer', () => {
     expect(await draw(client)).toMatchObject({ enclaveId });
   });
 
+  test('that is not signed is refused too, until the enclave that sealed it is registered', async () => {
+    const server = await start();
+    const client = await open(server, { sealed: true });
+    const error = await client.ask('/draw', { picked: '7' }).catch((thrown) => thrown);
+    expect(error).toMatchObject({ code: 'CLIENT_NOT_REGISTERED', publicKey: server.publicKey });
+    expect(mayHaveExecuted(error)).toBe(true);
+    await fixture.register(configId, capId, server.url);
+    expect(await client.ask('/draw', { picked: '7' })).toMatchObject({ response: { data: { picked: 7 } } });
+  });
+
   test('of a key that was not attested is not believed, even with a hint', async () => {
     const { server } = await register();
     const stranger = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' } });
