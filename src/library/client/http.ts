@@ -44,7 +44,8 @@ export async function requestJson(http: Http, path: string, body?: unknown): Pro
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   };
-  const url = new URL(path, http.base);
+  // The path is not resolved: a path such as //host would name another host.
+  const url = new URL(http.base.href + path);
   const bounds = { ...http, maxSize: MAX_ENCLAVE_ANSWER_SIZE };
   const answer = await fetchText(url, body === undefined ? {} : post, bounds).catch((error) =>
     throwNoAnswer(http, name, error),
@@ -81,7 +82,7 @@ export function throwNoAnswer({ base }: Http, name: string, error: unknown): nev
     const message = `the answer to ${name} has more than ${MAX_ENCLAVE_ANSWER_SIZE} bytes`;
     throw new ClientError('CLIENT_ANSWER_TOO_LARGE', message);
   }
-  const { href } = new URL(name, base);
+  const { href } = new URL(base.href + name);
   const { cause } = error;
   throw new EnclaveUnreachableError(href, unreachableReason(error), causeCode(cause), { cause });
 }

@@ -224,6 +224,22 @@ describe('a call', () => {
   });
 });
 
+test.each(['.///other.example/draw', 'a/..///other.example/draw', './https://other.example/draw'])(
+  'sends a call with the path %j to the enclave, and to no other host',
+  async (path) => {
+    const urls: string[] = [];
+    const fetch: typeof globalThis.fetch = async (url, init) => {
+      urls.push(String(url));
+      if (!String(url).startsWith(`${enclave.url}/`)) throw new Error('another host');
+      return await globalThis.fetch(url, init);
+    };
+    const client = createClient({ fetch });
+    await client.call(path, { payload: QUESTION }, WeatherResponse).catch(() => {});
+    expect(urls.length).toBeGreaterThan(1);
+    expect(urls.filter((url) => !url.startsWith(`${enclave.url}/`))).toEqual([]);
+  },
+);
+
 describe('the age of an answer', () => {
   const NOW = Date.now();
   const MINUTE = 60_000;
