@@ -90,12 +90,13 @@ export class Secrets {
 
   /** Returns the text without the values of the secrets, in their plain form and as encoded in a URL. */
   redact(text: string): string {
-    let redacted = text;
-    for (const value of this.#values?.values() ?? []) {
-      for (const form of [value, encodeURIComponent(value)])
-        redacted = redacted.replaceAll(form, '[Redacted]');
-    }
-    return redacted;
+    const forms = [...(this.#values?.values() ?? [])].flatMap((value) => [
+      value,
+      encodeURIComponent(value.toWellFormed()),
+    ]);
+    // One secret may be the beginning of another.
+    forms.sort((left, right) => right.length - left.length);
+    return forms.reduce((redacted, form) => redacted.replaceAll(form, '[Redacted]'), text);
   }
 
   /** @throws SecretsMissing until the hand-off; ApplicationMistake if app.yaml does not name the secret */

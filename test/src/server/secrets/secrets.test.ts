@@ -49,6 +49,15 @@ describe('Secrets', () => {
     expect(secrets.get('A')).toBe('one');
   });
 
+  test.each([
+    ['another one begins with', { A: 'acme', B: 'acme-7f3c9b1d' }, 'by acme-7f3c9b1d, or acme'],
+    ['is not valid Unicode', { A: 'acme\ud800', B: 'x' }, 'by acme\ud800, or x'],
+  ])('are removed from a text as a whole, even if one %s', (_name, values, text) => {
+    const secrets = new Secrets(['A', 'B']);
+    secrets.provide(values);
+    expect(secrets.redact(text)).toBe('by [Redacted], or [Redacted]');
+  });
+
   test('that app.yaml does not name throw an ApplicationMistake', () => {
     expect(() => new Secrets(['A']).get('B')).toThrow(ApplicationMistake);
   });
