@@ -162,6 +162,9 @@ function parseField(value: unknown, position: string): SchemaField {
   const { type } = field;
   if (typeof type !== 'string') throw invalidSchema(`${position}.type is not a type`);
   const { wrappers, leaf } = unwrapType(type);
+  if (wrappers.length > MAX_SCHEMA_DEPTH) {
+    throw invalidSchema(`${position}.type nests deeper than ${MAX_SCHEMA_DEPTH}`);
+  }
   if (wrappers.some((wrapper, index) => wrapper === 'Option' && wrappers[index + 1] === 'Option')) {
     throw invalidSchema(`${position}.type is an Option of an Option`);
   }

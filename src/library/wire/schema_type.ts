@@ -52,12 +52,16 @@ export interface Unwrapped {
 /** Splits a type such as `vector<Option<u64>>`. The caller must check whether the leaf exists. */
 export function unwrapType(type: string): Unwrapped {
   const wrappers: ('vector' | 'Option')[] = [];
-  let leaf = type;
+  // A stranger may have written the type, with any number of wrappers, so that it is not copied for each.
+  let [from, to] = [0, type.length];
   for (;;) {
-    const [, wrapper, inner] = /^(vector|Option)<(.*)>$/s.exec(leaf) ?? [];
-    if (inner === undefined) return { wrappers, leaf };
-    wrappers.push(wrapper === 'vector' ? 'vector' : 'Option');
-    leaf = inner;
+    const wrapper = (['vector', 'Option'] as const).find((name) => type.startsWith(`${name}<`, from));
+    const innerFrom = from + (wrapper?.length ?? 0) + 1;
+    if (wrapper === undefined || type[to - 1] !== '>' || innerFrom >= to) {
+      return { wrappers, leaf: type.slice(from, to) };
+    }
+    wrappers.push(wrapper);
+    [from, to] = [innerFrom, to - 1];
   }
 }
 

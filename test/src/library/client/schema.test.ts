@@ -95,6 +95,11 @@ describe('readSchema', () => {
     ['more than 64 KB of UTF-8', withInput({ description: '€'.repeat(22_000) })],
     // The first two levels are inputs and the input. The other levels are the lists in enum.
     ['a ninth level', withInput({ enum: nest(7) })],
+    ['a type with a ninth level', withField({ name: 'a', type: `${'vector<'.repeat(9)}u8${'>'.repeat(9)}` })],
+    [
+      'a type with 7000 levels',
+      withField({ name: 'a', type: `${'vector<'.repeat(7000)}u8${'>'.repeat(7000)}` }),
+    ],
     ['100,000 levels', withInput(JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`))],
   ])('refuses %s', (_, value) => {
     expect(() => readSchema(value)).toThrow(refusal);

@@ -50,6 +50,9 @@ test('a width is the number of bytes of every value', () => {
 
 test('the name of a type is split into its wrappers and its innermost type', () => {
   expect(unwrapType('u64')).toEqual({ wrappers: [], leaf: 'u64' });
+  expect(unwrapType('vector<Option<u8>')).toEqual({ wrappers: ['vector'], leaf: 'Option<u8' });
+  expect(unwrapType('vector<>')).toEqual({ wrappers: ['vector'], leaf: '' });
+  expect(unwrapType('vector<vector<>')).toEqual({ wrappers: ['vector'], leaf: 'vector<' });
   expect(unwrapType('vector<Option<Leg>>')).toEqual({ wrappers: ['vector', 'Option'], leaf: 'Leg' });
   expect(unwrapType('vector<u8')).toEqual({ wrappers: [], leaf: 'vector<u8' });
 });
