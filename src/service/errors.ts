@@ -65,7 +65,11 @@ export const SERVER_ERRORS = {
     status: 400,
     meaning: 'a property is missing, unknown or has an invalid value; the message names it',
   },
-  MALFORMED_JSON: { status: 400, meaning: 'the body is not JSON in UTF-8' },
+  MALFORMED_JSON: {
+    status: 400,
+    meaning:
+      'the body is not JSON in UTF-8, or has a property name with a quote, a backslash or a control character',
+  },
   MALFORMED_HTTP: {
     status: 400,
     meaning:

@@ -7,6 +7,7 @@ import { STATUS_CODES } from 'node:http';
 import { Readable } from 'node:stream';
 import { inspect } from 'node:util';
 import type { AxiosError, AxiosResponse, InternalAxiosRequestConfig } from 'axios';
+import { parseJsonText } from 'sui-enclave/json_text';
 import { loadAxios } from './axios.cjs';
 import type { ExchangeAnswer, ExchangeFailed } from './exchange.ts';
 import { codeOf } from './thrown.ts';
@@ -19,7 +20,8 @@ export interface UpstreamError<T = unknown> extends AxiosError<T> {
    * `unreachable`: no connection, or it ended before the status line; `timeout`: no status line in time;
    * `broken`: the connection ended within the body; `slow body`: the body was not complete in time;
    * `too large`: the body is larger than `maxSize`; `status`: `validateStatus` refuses the status;
-   * `malformed`: the body is not JSON, not UTF-8, or compressed.
+   * `malformed`: the body is not JSON, has a property name that `parseJsonText` refuses, is not UTF-8, or is
+   * compressed.
    */
   readonly reason: ExchangeFailed['reason'] | 'status' | 'malformed';
 }
@@ -140,7 +142,7 @@ export function parseData(
   const isEmpty = method === 'HEAD' || status === 204 || status === 205 || status === 304;
   if (text === '') return { data: undefined, isUsable: isEmpty };
   try {
-    const data: unknown = JSON.parse(text, parseReviver);
+    const data: unknown = parseJsonText(text, parseReviver);
     return { data: isParsed ? data : text, isUsable: true };
   } catch {
     return { data: text, isUsable: false };
@@ -151,7 +153,7 @@ export function parseData(
 export function parseJson(body: Buffer): unknown {
   if (!isUtf8(body)) return undefined;
   try {
-    return JSON.parse(body.toString());
+    return parseJsonText(body.toString());
   } catch {
     return undefined;
   }

@@ -5,6 +5,7 @@
 import type { Axios, AxiosAdapter, AxiosResponse, InternalAxiosRequestConfig as Config } from 'axios';
 import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
 import { isTimeout } from 'sui-enclave/fetch';
+import { parseJsonText } from 'sui-enclave/json_text';
 import { loadAxios } from './axios.cjs';
 import { type Exchange, ExchangeFailed } from './exchange.ts';
 import { HIDDEN, isUpstreamError, parseData, UpstreamResponse, upstreamError } from './upstream_answer.ts';
@@ -44,7 +45,7 @@ export const ADAPTER: AxiosAdapter = async () => {
  */
 function parseText(this: Config, data: unknown): unknown {
   const isJson = typeof data === 'string' && (this.responseType ?? 'json') === 'json';
-  return isJson ? JSON.parse(data, this.parseReviver) : data;
+  return isJson ? parseJsonText(data, this.parseReviver) : data;
 }
 
 /**

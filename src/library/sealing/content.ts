@@ -2,6 +2,7 @@
  * The sealed plaintext: JSON in UTF-8, padded with spaces, which JSON allows at its end (RFC 8259, section
  * 2).
  */
+import { parseJsonText, UNREADABLE_NAME } from '../json_text.ts';
 import { SealingError } from './errors.ts';
 
 const SPACE = 0x20;
@@ -29,9 +30,10 @@ export function encodeContent(json: string, multiple: number): Uint8Array {
 export function decodeContent(bytes: Uint8Array, properties?: readonly string[]): Record<string, unknown> {
   let content: unknown;
   try {
-    content = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
-  } catch {
-    throw invalidContent('it is not JSON in UTF-8');
+    content = parseJsonText(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
+  } catch (error) {
+    const { message } = error as Error;
+    throw invalidContent(message === UNREADABLE_NAME ? message : 'it is not JSON in UTF-8');
   }
   if (typeof content !== 'object' || content === null || Array.isArray(content)) {
     throw invalidContent('it is not an object');

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
+import { parseJsonText, UNREADABLE_NAME } from 'sui-enclave/json_text';
 import { append } from '../append.ts';
 import { ServerError } from '../errors.ts';
 import { type Listed, OrderedList } from '../ordered_list.ts';
@@ -85,9 +86,10 @@ export class JsonBodies {
     const body = await this.#read(request);
     if (!isUtf8(body)) throw new ServerError('MALFORMED_JSON', 'the body is not UTF-8');
     try {
-      return JSON.parse(body.toString());
-    } catch {
-      throw new ServerError('MALFORMED_JSON', 'the body is not JSON');
+      return parseJsonText(body.toString());
+    } catch (error) {
+      const { message } = error as SyntaxError;
+      throw new ServerError('MALFORMED_JSON', message === UNREADABLE_NAME ? message : 'the body is not JSON');
     }
   }
 

@@ -394,6 +394,7 @@ describe('an error is JSON with a stable code:', () => {
   test.each([
     ['{"payload":', 'MALFORMED_JSON'],
     ['hello', 'MALFORMED_JSON'],
+    ['{"payload":{"sides":6,"\\"":1}}', 'MALFORMED_JSON'],
     ['"text"', 'INVALID_INPUT'],
     ['null', 'INVALID_INPUT'],
     ['', 'MALFORMED_JSON'],
