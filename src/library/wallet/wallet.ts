@@ -319,7 +319,7 @@ export class ZkLoginWallet implements RegisteredWallet {
     const loginWindow = openLoginWindow();
     let state: string | null = null;
     try {
-      const url = await abortable(this.#begin(), signal);
+      const url = await abortable(this.#begin(signal), signal);
       state = url.searchParams.get('state');
       if (loginWindow === null) {
         if (!this.#parts.storeSurvives) {
@@ -341,10 +341,13 @@ export class ZkLoginWallet implements RegisteredWallet {
     }
   }
 
-  async #begin(): Promise<URL> {
+  /** Begins a login, unless the signal aborts while the node returns the epoch. */
+  async #begin(signal: AbortSignal): Promise<URL> {
     const { providerEntry, redirectUri, client, validEpochs } = this.#parts;
     const { provider, clientId } = providerEntry;
     const currentEpoch = await this.#currentEpoch();
+    // The storage may be empty by now, or hold the login of a later connect.
+    signal.throwIfAborted();
     return new URL(
       beginLogin({
         provider,

@@ -58,6 +58,18 @@ async function logIn(options: RegisterOverrides = {}) {
   return registered;
 }
 
+/** Creates a node that answers no request before `answerEpoch` is called. */
+function createSlowNode() {
+  const node = new FakeNode();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  node.ready = promise;
+  const answerEpoch = async () => {
+    resolve();
+    await turn();
+  };
+  return { node, answerEpoch };
+}
+
 const listKeys = () => [...page.current.stored.keys()];
 const joinStored = () => [...page.current.stored].flat().join('\n');
 
@@ -129,6 +141,34 @@ describe('a login in a window', () => {
     await end(registered);
     await expect(connection).rejects.toMatchObject({ code: 'ZKLOGIN_CLOSED' });
     expect(page.current.latest.closed).toBe(true);
+    expect(listKeys()).toEqual([]);
+  });
+
+  test('that is superseded while the node returns the epoch does not replace the later login', async () => {
+    const { node, answerEpoch } = createSlowNode();
+    const { wallet } = register({ client: node.client });
+    const first = connect(wallet);
+    first.catch(() => {});
+    node.ready = Promise.resolve();
+    const second = connect(wallet);
+    const url = await readSentUrl();
+    await answerEpoch();
+    await handOver(createRedirect(url));
+    expect((await second).accounts).toHaveLength(1);
+    await expect(first).rejects.toMatchObject({ code: 'ZKLOGIN_CLOSED' });
+  });
+
+  test.each([
+    ['disconnected', (wallet: ReturnType<typeof register>) => disconnect(wallet.wallet)],
+    ['unregistered', (wallet: ReturnType<typeof register>) => wallet.unregister()],
+  ])('stores no key if the wallet is %s while the node returns the epoch', async (_, end) => {
+    const { node, answerEpoch } = createSlowNode();
+    const registered = register({ client: node.client });
+    const connection = connect(registered.wallet);
+    connection.catch(() => {});
+    await end(registered);
+    await expect(connection).rejects.toMatchObject({ code: 'ZKLOGIN_CLOSED' });
+    await answerEpoch();
     expect(listKeys()).toEqual([]);
   });
 

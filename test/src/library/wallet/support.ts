@@ -23,9 +23,12 @@ export class FakeNode {
   /** Number of requests for the epoch. */
   epochRequests = 0;
   isDown = false;
+  /** A request is answered once the promise that is here when it arrives is fulfilled. */
+  ready: Promise<void> = Promise.resolve();
   readonly core = {
     getCurrentSystemState: async () => {
       this.epochRequests++;
+      await this.ready;
       if (this.isDown) throw new TypeError('fetch failed');
       return { systemState: { epoch: String(this.epoch) } };
     },
