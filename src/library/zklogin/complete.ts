@@ -4,7 +4,14 @@ import { parseAnswer, postJson, type ServiceOptions, serviceUrl } from './http.t
 import { checkToken } from './jwt.ts';
 import { Login } from './login.ts';
 import { holdsAnswer, type Redirect, readParameters } from './redirect.ts';
-import { type BegunLogin, loadLogin, loginStore, type SessionStore, saveLogin } from './storage.ts';
+import {
+  type BegunLogin,
+  findLogin,
+  loadLogin,
+  loginStore,
+  type SessionStore,
+  saveLogin,
+} from './storage.ts';
 
 /** Options of `completeLogin`, which takes the provider's answer. */
 export interface CompleteOptions extends ServiceOptions {
@@ -27,7 +34,8 @@ const EXCHANGE_TIMEOUT_MS = 10_000;
  *
  * @param redirect the URL to which the user came back (or only its query or fragment), or the body of a
  *   form_post. `loginStage` returns whether the redirect has an answer
- * @throws ZkLoginError
+ * @throws ZkLoginError, ZKLOGIN_NO_LOGIN also if the login was cancelled, replaced or completed while the
+ *   code was exchanged; the signal's reason
  */
 export async function completeLogin(redirect: Redirect, options: CompleteOptions = {}): Promise<Login> {
   const store = loginStore(options.storage);
@@ -60,6 +68,14 @@ export async function completeLogin(redirect: Redirect, options: CompleteOptions
   }
   const jwt = await findToken(parameters, login, options);
   checkToken(jwt, { issuer, clientId: login.clientId, nonce: login.nonce }, (options.now ?? Date.now)());
+  // The exchange takes time, in which the storage may have changed.
+  const stored = findLogin(store);
+  if (stored?.stage !== 'begun' || stored.state !== state) {
+    throw new ZkLoginError(
+      'ZKLOGIN_NO_LOGIN',
+      'the login was cancelled, replaced or completed while its code was exchanged',
+    );
+  }
   const { provider, clientId, nonce, randomness, maxEpoch, secretKey } = login;
   saveLogin(store, { stage: 'complete', provider, clientId, nonce, randomness, maxEpoch, secretKey, jwt });
   return new Login(store);

@@ -9,7 +9,7 @@ export const ZKLOGIN_CODES = {
   ZKLOGIN_OPTION: 'An argument is invalid. The message names it.',
   ZKLOGIN_STORAGE:
     "The storage would outlive the session, is missing, or holds what this library didn't write.",
-  ZKLOGIN_NO_LOGIN: 'No login was begun in this session, or it is already complete.',
+  ZKLOGIN_NO_LOGIN: 'No login was begun in this session, or it was cancelled, replaced or completed.',
   ZKLOGIN_NO_SESSION: "The ephemeral key and the proof are not in this session's storage.",
   ZKLOGIN_REDIRECT: 'The redirect is not an answer to the login: another URL, or invalid parameters.',
   ZKLOGIN_STATE: 'The answer belongs to another login, or was used before.',

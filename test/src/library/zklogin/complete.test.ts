@@ -10,6 +10,7 @@ import {
   completeLogin,
   PROVIDERS,
   resumeLogin,
+  type SessionStore,
   type ZkLoginError,
 } from '../../../../src/library/zklogin/index.ts';
 import {
@@ -29,6 +30,7 @@ const AsyncFunction = (async () => {}).constructor as new (
 ) => (...values: unknown[]) => Promise<unknown>;
 
 const now = () => NOW;
+const LOGIN = 'sui-enclave/zklogin/login';
 
 /** Completes a login with these claims instead of valid ones. `undefined` removes a claim. */
 async function complete(begun: Begun, claims: Record<string, unknown> = {}, header?: unknown) {
@@ -419,6 +421,25 @@ describe('a code', () => {
       expect(forms).toHaveLength(1);
     },
   );
+
+  test.each<[string, (storage: SessionStore) => unknown]>([
+    ['cancelled', (storage) => cancelLogin({ storage })],
+    ['replaced by a new login', (storage) => begin({ storage })],
+    ['completed with a copy of the answer', (storage) => storage.set(LOGIN, '{"stage":"complete"}')],
+  ])('has no effect if the login is %s during the exchange', async (_label, change) => {
+    let begun: Begun | undefined;
+    let stored: unknown;
+    const { url } = await tokenUrl(() => {
+      if (begun) change(begun.storage);
+      stored = begun?.storage.get(LOGIN);
+      return [200, { id_token: createJwt({ ...begun?.claims, iss: 'https://kauth.kakao.com' }) }];
+    });
+    begun = begin({ provider: { ...PROVIDERS.kakao, token: { url, variant: 'grant_type' } } });
+    const { storage } = begun;
+    const login = completeLogin(begun.back({ code: 'one time' }, '?'), { storage, now });
+    await expect(login).rejects.toThrow(failure('ZKLOGIN_NO_LOGIN'));
+    expect(storage.get(LOGIN)).toBe(stored);
+  });
 
   test('is required if the provider returns codes', async () => {
     const begun = begin({ provider: PROVIDERS.slack });
