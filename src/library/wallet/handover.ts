@@ -52,13 +52,13 @@ export const ANSWER_KEY = 'sui-enclave/wallet/answer';
 
 /**
  * Returns the entry of the session storage if it has a string for each of these names. Any other entry counts
- * as absent.
+ * as absent, and so does every entry if the browser blocks the storage.
  */
 export function readEntry<Name extends string>(
   key: string,
   names: readonly Name[],
 ): Readonly<Record<Name, string>> | null {
-  const value = parseJson(sessionStorage.getItem(key));
+  const value = readJson(key);
   return hasStrings(value, names) ? value : null;
 }
 
@@ -71,9 +71,10 @@ function hasStrings<Name extends string>(
   return names.every((name) => typeof entries.get(name) === 'string');
 }
 
-function parseJson(text: string | null): unknown {
+function readJson(key: string): unknown {
   try {
-    return JSON.parse(text ?? 'null');
+    // A browser that blocks the storage throws when a page reads the property.
+    return JSON.parse(sessionStorage.getItem(key) ?? 'null');
   } catch {
     return null;
   }

@@ -181,6 +181,27 @@ describe('a login in a window', () => {
   });
 });
 
+describe('in a browser that blocks the session storage', () => {
+  test('a wallet with another storage connects', async () => {
+    page.current.blockStorage();
+    const { wallet } = await logIn({ storage: createMemoryStore() });
+    expect(wallet.accounts).toHaveLength(1);
+  });
+
+  test('a blocked login window ends the login, since it cannot continue in this tab', async () => {
+    page.current.blockStorage();
+    page.current.blocksWindows = true;
+    const { wallet } = register({ storage: createMemoryStore() });
+    await expect(connect(wallet)).rejects.toMatchObject({ code: 'ZKLOGIN_CLOSED' });
+    expect(page.current.destinations).toEqual([]);
+  });
+
+  test('a wallet without another storage is refused', () => {
+    page.current.blockStorage();
+    expect(() => register()).toThrow(expect.objectContaining({ code: 'ZKLOGIN_STORAGE' }));
+  });
+});
+
 describe('a login window that looks closed', () => {
   /** Connects, with timers that the test controls. */
   async function startConnecting() {

@@ -105,6 +105,14 @@ export class FakePage {
     vi.stubGlobal('BroadcastChannel', Channel);
   }
 
+  /** Makes the session storage throw, as in a browser that blocks the site's data. */
+  blockStorage(): void {
+    const get = () => {
+      throw new DOMException('Access is denied for this document.', 'SecurityError');
+    };
+    Object.defineProperty(globalThis, 'sessionStorage', { get, configurable: true });
+  }
+
   #open(): OpenedWindow | null {
     if (this.blocksWindows) return null;
     this.opened.push(new OpenedWindow());

@@ -46,6 +46,15 @@ describe('the redirect page in a window of its own', () => {
     expect(page.current.stored.size).toBe(0);
   });
 
+  test('hands the answer over even if the browser blocks the session storage', async () => {
+    page.current.blockStorage();
+    const { received, end } = listen();
+    const answer = arrive();
+    await answerLogin();
+    end();
+    expect(received).toEqual([{ kind: 'answer', answer }]);
+  });
+
   test('removes the answer from the address bar before it does anything else', () => {
     arrive(`/back?code=secret&state=${STATE}`);
     vi.stubGlobal('BroadcastChannel', undefined);
