@@ -64,7 +64,11 @@ export class Login {
     return deriveAddress({ ...this.claims, salt, legacyAddress: options?.legacyAddress });
   }
 
-  /** Returns the request for getProof. @throws ZkLoginError: ZKLOGIN_OPTION */
+  /**
+   * Returns the request for getProof.
+   *
+   * @throws ZkLoginError: ZKLOGIN_OPTION, ZKLOGIN_NO_LOGIN, ZKLOGIN_STORAGE
+   */
   proofRequest(salt: BigNumber): ProofRequest {
     const { jwt, maxEpoch, randomness, secretKey } = this.#load();
     return {
@@ -85,7 +89,7 @@ export class Login {
    * validator notices it, when the first transaction is sent.
    *
    * @throws ZkLoginError: ZKLOGIN_PROOF if the header or issuer of the proof differs from the token's;
-   *   ZKLOGIN_OPTION
+   *   ZKLOGIN_OPTION, ZKLOGIN_NO_LOGIN, ZKLOGIN_STORAGE
    */
   open(options: OpenOptions): ZkLoginSession {
     const { salt, proof, legacyAddress, currentEpoch } = options ?? {};

@@ -107,7 +107,7 @@ export class ZkLoginSession extends Signer {
   /**
    * Returns the public key of the zkLogin address, for `@mysten/sui`.
    *
-   * @throws ZkLoginError: ZKLOGIN_NO_SESSION
+   * @throws ZkLoginError: ZKLOGIN_NO_SESSION, ZKLOGIN_STORAGE
    */
   override getPublicKey(): ZkLoginPublicIdentifier {
     return createSigner(this.#load()).getPublicKey();
@@ -131,8 +131,8 @@ export class ZkLoginSession extends Signer {
    * Signs for `signTransaction` and `signPersonalMessage`. Returns the bytes and the composite signature, in
    * base64 as nodes expect them. The sender of a transaction must be the session's address.
    *
-   * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_SENDER, ZKLOGIN_OPTION for another
-   *   intent
+   * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_STORAGE, ZKLOGIN_SENDER,
+   *   ZKLOGIN_OPTION for another intent
    */
   override async signWithIntent(bytes: Uint8Array, intent: IntentScope): Promise<SignatureWithBytes> {
     // Copy the bytes, since the caller could change its own after the check of the sender.
@@ -147,7 +147,7 @@ export class ZkLoginSession extends Signer {
    * Returns the composite signature of a message. To verify it, call `verifyPersonalMessageSignature` of
    * `@mysten/sui/verify` with a client, since only a node can check the proof.
    *
-   * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_OPTION
+   * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_STORAGE, ZKLOGIN_OPTION
    */
   override async signPersonalMessage(message: Uint8Array): Promise<SignatureWithBytes> {
     // Copy the message, since the returned bytes must be the signed bytes.

@@ -8,7 +8,7 @@ import type { OpenSession } from './storage.ts';
 /**
  * Creates a signer.
  *
- * @throws ZkLoginError: ZKLOGIN_PROOF if the address is not derived from the proof's issuer
+ * @throws ZkLoginError: ZKLOGIN_PROOF if the address is not derived from the proof's issuer; ZKLOGIN_STORAGE
  */
 export function createSigner({
   secretKey,
@@ -25,7 +25,20 @@ export function createSigner({
   }
 }
 
-/** Creates the ephemeral key pair. @param secretKey the secret key as `suiprivkey…` */
+/**
+ * Creates the ephemeral key pair.
+ *
+ * @param secretKey the stored secret key, as `suiprivkey…`
+ * @throws ZkLoginError: ZKLOGIN_STORAGE if it is not a secret key
+ */
 export function createKeypair(secretKey: string): Ed25519Keypair {
-  return Ed25519Keypair.fromSecretKey(decodeSuiPrivateKey(secretKey).secretKey);
+  try {
+    return Ed25519Keypair.fromSecretKey(decodeSuiPrivateKey(secretKey).secretKey);
+  } catch {
+    // The decoder's error is dropped, since it quotes the secret key.
+    throw new ZkLoginError(
+      'ZKLOGIN_STORAGE',
+      'the ephemeral key in the session storage is damaged: call beginLogin to log in again',
+    );
+  }
 }

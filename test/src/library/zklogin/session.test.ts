@@ -24,6 +24,7 @@ import {
   deriveAddress,
   resumeLogin,
   resumeSession,
+  type SessionStore,
   type SponsoredTransaction,
   type SponsorRequest,
 } from '../../../../src/library/zklogin/index.ts';
@@ -300,6 +301,39 @@ describe('a session', () => {
         expect(text).not.toContain(secret);
     }
     expect(JSON.parse(JSON.stringify(session))).toEqual({ address, maxEpoch: 10 });
+  });
+});
+
+describe('a stored key that is damaged', () => {
+  const SECRET = key.getSecretKey().slice('suiprivkey1'.length, -1);
+  const damaged = `suiprivkey1${SECRET}${key.getSecretKey().endsWith('q') ? 'p' : 'q'}`;
+
+  /** Replaces the key of the stored login or session. */
+  function replaceKey(storage: SessionStore, kind: 'login' | 'session', secretKey: unknown): void {
+    const stored = { ...readStored(storage, kind), secretKey };
+    storage.set(`sui-enclave/zklogin/${kind}`, JSON.stringify(stored));
+  }
+
+  test.each([
+    ['has a wrong checksum', damaged],
+    ['is empty', ''],
+    ['is not a string', 5],
+    ['is missing', undefined],
+  ])('neither signs nor appears in an error if it %s', async (_label, secretKey) => {
+    const { storage, session } = openSession();
+    replaceKey(storage, 'session', secretKey);
+    const begun = createLogin();
+    replaceKey(begun.storage, 'login', secretKey);
+    const calls = [
+      async () => await session.signTransaction(await buildTransaction()),
+      async () => session.getPublicKey(),
+      async () => begun.login.proofRequest(salt),
+    ];
+    for (const call of calls) {
+      const error = await call().catch((error) => error);
+      expect(error).toMatchObject({ code: 'ZKLOGIN_STORAGE' });
+      expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(SECRET);
+    }
   });
 });
 
