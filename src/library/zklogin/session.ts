@@ -247,8 +247,10 @@ export class ZkLoginSession extends Signer {
   }
 
   async #loadUsable(): Promise<OpenSession> {
-    const session = this.#load();
+    this.#load();
     const epoch = await this.#readEpoch();
+    // The session may have been ended or replaced while the node returned the epoch.
+    const session = this.#load();
     if (epoch > session.maxEpoch) {
       throw new ZkLoginError(
         'ZKLOGIN_EXPIRED',

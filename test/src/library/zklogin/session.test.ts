@@ -263,6 +263,16 @@ describe('a session', () => {
     expect([readStored(storage, 'login'), readStored(storage, 'session')]).toEqual([null, null]);
   });
 
+  test('does not sign if it ends while the current epoch is read', async () => {
+    const epoch = Promise.withResolvers<number>();
+    const { storage } = openSession();
+    const session = resumeSession({ storage, currentEpoch: () => epoch.promise });
+    const signing = session.signPersonalMessage(Uint8Array.of(1));
+    session.end();
+    epoch.resolve(8);
+    await expect(signing).rejects.toMatchObject({ code: 'ZKLOGIN_NO_SESSION' });
+  });
+
   test('continues when the login to renew it is cancelled', async () => {
     const { storage, session } = openSession();
     begin({ storage });
