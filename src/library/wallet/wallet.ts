@@ -28,7 +28,7 @@ import { abortable } from '../waiting.ts';
 import { beginLogin } from '../zklogin/begin.ts';
 import { buildBytes, copyBytes } from '../zklogin/bytes.ts';
 import { completeLogin } from '../zklogin/complete.ts';
-import { ServiceRefusedError, ZkLoginError } from '../zklogin/errors.ts';
+import { ServiceRefusedError, type ZkLoginCode, ZkLoginError } from '../zklogin/errors.ts';
 import { decodeJwtPayload } from '../zklogin/jwt.ts';
 import { cancelLogin, type Login, resumeLogin } from '../zklogin/login.ts';
 import { getProof, getSalt } from '../zklogin/services.ts';
@@ -302,12 +302,21 @@ export class ZkLoginWallet implements RegisteredWallet {
     await this.#prove(isRetry ? storedLogin : await this.#logInAtProvider(signal), { signal, isRetry });
   }
 
-  /** Returns a stored login whose salt or proof could not be fetched, unless its token has expired. */
+  /**
+   * Returns a stored login whose salt or proof could not be fetched, unless its token has expired. Removes a
+   * login that can't be read.
+   */
   #findStoredLogin(): Login | null {
-    if (findLogin(this.#store)?.stage !== 'complete') return null;
-    const login = resumeLogin({ storage: this.#store });
-    const { exp = 0 } = decodeJwtPayload(login.token);
-    return exp * 1000 > Date.now() ? login : null;
+    try {
+      if (findLogin(this.#store)?.stage !== 'complete') return null;
+      const login = resumeLogin({ storage: this.#store });
+      const { exp = 0 } = decodeJwtPayload(login.token);
+      return exp * 1000 > Date.now() ? login : null;
+    } catch {
+      // Otherwise, each connect would fail in the same way. A new login needs nothing of this one.
+      cancelLogin({ storage: this.#store });
+      return null;
+    }
   }
 
   async #canStillSign(login: Login, signal: AbortSignal): Promise<boolean> {
@@ -527,10 +536,18 @@ function hasEnded(error: unknown): boolean {
   );
 }
 
-/** Returns whether another attempt with the same token would also fail. */
+const FINAL_CODES: readonly ZkLoginCode[] = [
+  'ZKLOGIN_OPTION',
+  'ZKLOGIN_STORAGE',
+  'ZKLOGIN_CLAIM',
+  'ZKLOGIN_PROFILE',
+  'ZKLOGIN_PROOF',
+];
+
+/** Returns whether another attempt with the same login would also fail. */
 function isFinal(error: ZkLoginError): boolean {
   if (error instanceof ServiceRefusedError) {
     return error.status >= 400 && error.status < 500 && error.status !== 408 && error.status !== 429;
   }
-  return ['ZKLOGIN_OPTION', 'ZKLOGIN_CLAIM', 'ZKLOGIN_PROFILE', 'ZKLOGIN_PROOF'].includes(error.code);
+  return FINAL_CODES.includes(error.code);
 }

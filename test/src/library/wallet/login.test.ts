@@ -621,6 +621,41 @@ describe('a page that is loaded again', () => {
   });
 });
 
+describe('a stored login that is damaged', () => {
+  const LOGIN = `sui-enclave/wallet/https%3A%2F%2Faccounts.google.com/${CLIENT_ID}/sui-enclave/zklogin/login`;
+
+  test.each(['{', '5', '{"stage":"complete"}', '{"stage":"complete","jwt":"a.b.c"}'])(
+    'is replaced by a new login within the click: %s',
+    async (stored) => {
+      page.current.stored.set(LOGIN, stored);
+      const { wallet } = register();
+      const connection = connect(wallet);
+      expect(page.current.opened).toHaveLength(1);
+      await handOver(createRedirect(await readSentUrl()));
+      expect((await connection).accounts).toHaveLength(1);
+    },
+  );
+
+  test('only in its key makes one connect fail, and is removed', async () => {
+    let isDown = true;
+    const { wallet } = register({
+      salt: async () => {
+        if (isDown) throw new TypeError('fetch failed');
+        return SALT;
+      },
+    });
+    const first = connect(wallet);
+    first.catch(() => {});
+    await handOver(createRedirect(await readSentUrl()));
+    await expect(first).rejects.toThrow('fetch failed');
+    isDown = false;
+    const login = JSON.parse(page.current.stored.get(LOGIN) ?? '');
+    page.current.stored.set(LOGIN, JSON.stringify({ ...login, secretKey: 'suiprivkey1' }));
+    await expect(connect(wallet)).rejects.toMatchObject({ code: 'ZKLOGIN_STORAGE' });
+    expect(listKeys()).toEqual([]);
+  });
+});
+
 describe('two providers', () => {
   const TWITCH = { provider: PROVIDERS.twitch, clientId: 'twitch-client' };
   const twitchClaims = { iss: PROVIDERS.twitch.issuer };
