@@ -14,7 +14,7 @@ const ADVICE: readonly (readonly [string, string])[] = [
   ['ZKLOGIN_PROOF', `The node does not accept this proof. Log out, and log in again.`],
   ['ZKLOGIN_TOKEN_TIME', 'The token has expired. Cancel, and log in again.'],
   ['ZKLOGIN_NO_', LOG_IN],
-  ['ZKLOGIN_', `${TRY} The login is kept until you cancel it.`],
+  ['ZKLOGIN_', `${TRY} If the page did not keep this login, log in again.`],
   ['SUI_GAS', 'Get SUI from the faucet.'],
   ['SUI_UNKNOWN_OUTCOME', LOOK],
   ['SUI_NOT_VISIBLE', LOOK],

@@ -5,13 +5,14 @@
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { type BeginOptions, beginLogin } from '../zklogin/begin.ts';
 import { completeLogin } from '../zklogin/complete.ts';
+import { isFinal } from '../zklogin/final_errors.ts';
 import { cancelLogin, type Login, resumeLogin } from '../zklogin/login.ts';
 import type { BigNumber } from '../zklogin/numbers.ts';
 import type { Redirect } from '../zklogin/redirect.ts';
 import { getProof, getSalt, type Proof, type ProofRequest } from '../zklogin/services.ts';
 import { createEpochSource, resumeSession, type ZkLoginSession } from '../zklogin/session.ts';
 import { loginStage } from '../zklogin/stage.ts';
-import { removeSession, type SessionStore, sessionStore } from '../zklogin/storage.ts';
+import { findSession, removeSession, type SessionStore, sessionStore } from '../zklogin/storage.ts';
 
 /**
  * - `loading`: the content of the storage is not known yet, for example outside browsers
@@ -207,7 +208,22 @@ export class ZkLoginFlow {
     await this.#prove(login, signal);
   }
 
+  /** Opens the session. If no further attempt can succeed, drops the login, which would hide a session. */
   async #prove(login: Login, signal: AbortSignal): Promise<void> {
+    let session: ZkLoginSession;
+    try {
+      session = await this.#open(login, signal);
+    } catch (error) {
+      if (signal.aborted || !isFinal(error)) throw error;
+      cancelLogin(this.#storage);
+      await this.#settle(signal, toError(error));
+      return;
+    }
+    await this.#showSession(session, signal);
+  }
+
+  /** Fetches salt and proof. */
+  async #open(login: Login, signal: AbortSignal): Promise<ZkLoginSession> {
     const { client, salt: saltService, prover, legacyAddress } = this.options;
     this.#update(signal, { step: 'salt', ...NOTHING });
     const requestOptions = { signal };
@@ -221,10 +237,7 @@ export class ZkLoginFlow {
       ? getProof(prover, request, requestOptions)
       : prover(request, requestOptions));
     signal.throwIfAborted();
-    await this.#showSession(
-      login.open({ salt, proof, legacyAddress, currentEpoch: createEpochSource(client) }),
-      signal,
-    );
+    return login.open({ salt, proof, legacyAddress, currentEpoch: createEpochSource(client) });
   }
 
   async #showSession(session: ZkLoginSession, signal: AbortSignal, failure?: Error): Promise<void> {
@@ -241,7 +254,8 @@ export class ZkLoginFlow {
 
   /** Shows the state after a login has ended without success: the earlier session, or none. */
   async #settle(signal: AbortSignal, failure?: Error): Promise<void> {
-    if (loginStage('', this.#storage) === 'open') {
+    // Not by loginStage, in which an unfinished login takes precedence over the session.
+    if (findSession(sessionStore(this.options.storage)) !== null) {
       if (this.#progress.step !== 'open') this.#update(signal, { step: 'loading' });
       const currentEpoch = createEpochSource(this.options.client);
       await this.#showSession(resumeSession({ ...this.#storage, currentEpoch }), signal, failure);

@@ -28,7 +28,8 @@ import { abortable } from '../waiting.ts';
 import { beginLogin } from '../zklogin/begin.ts';
 import { buildBytes, copyBytes } from '../zklogin/bytes.ts';
 import { completeLogin } from '../zklogin/complete.ts';
-import { ServiceRefusedError, type ZkLoginCode, ZkLoginError } from '../zklogin/errors.ts';
+import { ZkLoginError } from '../zklogin/errors.ts';
+import { isFinal } from '../zklogin/final_errors.ts';
 import { decodeJwtPayload } from '../zklogin/jwt.ts';
 import { cancelLogin, type Login, resumeLogin } from '../zklogin/login.ts';
 import { getProof, getSalt } from '../zklogin/services.ts';
@@ -534,20 +535,4 @@ function hasEnded(error: unknown): boolean {
   return (
     error instanceof ZkLoginError && (error.code === 'ZKLOGIN_EXPIRED' || error.code === 'ZKLOGIN_NO_SESSION')
   );
-}
-
-const FINAL_CODES: readonly ZkLoginCode[] = [
-  'ZKLOGIN_OPTION',
-  'ZKLOGIN_STORAGE',
-  'ZKLOGIN_CLAIM',
-  'ZKLOGIN_PROFILE',
-  'ZKLOGIN_PROOF',
-];
-
-/** Returns whether another attempt with the same login would also fail. */
-function isFinal(error: ZkLoginError): boolean {
-  if (error instanceof ServiceRefusedError) {
-    return error.status >= 400 && error.status < 500 && error.status !== 408 && error.status !== 429;
-  }
-  return FINAL_CODES.includes(error.code);
 }

@@ -257,6 +257,45 @@ describe('a service that fails', () => {
   });
 });
 
+describe('a login that no further attempt can complete', () => {
+  /** Returns the options of a salt service that refuses every token, as a real one does after an hour. */
+  const refuseTokens = async () => {
+    const body = JSON.stringify({ error: 'expired', code: 'SALT_TOKEN_EXPIRED' });
+    return { salt: await serve((_, response) => response.writeHead(401).end(body)) };
+  };
+
+  test('is removed, so that the next login may begin', async () => {
+    const { storage, back } = answerLogin();
+    stubPage(back);
+    const login = await use(storage, await refuseTokens());
+    await expect.poll(() => login.latest().error).toMatchObject({ code: 'ZKLOGIN_REFUSED', status: 401 });
+    const { step, address } = login.latest();
+    expect([step, address, listStored(storage)]).toEqual(['none', undefined, []]);
+  });
+
+  test('is removed if its proof is for another token', async () => {
+    const { storage, back } = answerLogin();
+    stubPage(back);
+    const login = await use(storage, { prover: async () => partialInputs });
+    await expect.poll(() => login.latest().error).toMatchObject({ code: 'ZKLOGIN_PROOF' });
+    expect([login.latest().step, listStored(storage)]).toEqual(['none', []]);
+  });
+
+  test('does not hide the session that it would have renewed', async () => {
+    const storage = createMemoryStore();
+    await (await openSession(storage)).unmount();
+    stubPage(answerLogin(begin({ storage })).back);
+    const login = await use(storage, await refuseTokens());
+    await until(login, 'open');
+    expect(login.latest().error).toMatchObject({ code: 'ZKLOGIN_REFUSED', status: 401 });
+    expect(login.latest().session?.address).toBe(login.latest().address);
+    expect(listStored(storage)).toEqual(['session']);
+    login.latest().retry();
+    await expect.poll(() => login.latest().error).toBe(undefined);
+    expect(login.latest().step).toBe('open');
+  });
+});
+
 /**
  * Begins a login whose proof arrives when the test calls `prove`.
  *
@@ -311,6 +350,20 @@ describe('an open session', () => {
     await until(login, 'open');
     expect(login.latest().address).toBe(before.latest().address);
     expect([loginServices.salt, loginServices.prover].map(({ mock }) => mock.calls.length)).toEqual([0, 0]);
+  });
+
+  test('is shown if the next login can not begin while an earlier one has no salt yet', async () => {
+    const storage = createMemoryStore();
+    await (await openSession(storage)).unmount();
+    stubPage(answerLogin(begin({ storage })).back);
+    const loginServices = services();
+    loginServices.salt.mockRejectedValue(new Error('busy'));
+    const login = await use(storage, loginServices);
+    await expect.poll(() => login.latest().error?.message).toBe('busy');
+    login.latest().logIn({ ...LOG_IN, clientId: '' });
+    await until(login, 'open');
+    expect(login.latest().error).toMatchObject({ code: 'ZKLOGIN_OPTION' });
+    expect(login.latest().session?.address).toBe(login.latest().address);
   });
 
   test('disappears from page and storage at the moment of logOut', async () => {
