@@ -33,7 +33,7 @@ export const ALERTS = {
   ],
   GAS_A_DAY: [
     'alert',
-    'The gas of a day is used up. The keeper sends no transactions until some of this gas was used more than a day ago.',
+    'The gas of a day is used up. The keeper registers no enclaves until some of this gas was used more than a day ago.',
   ],
   ENCLAVE_UNREACHABLE: ['alert', 'No server answers at a URL.'],
   ENCLAVE_UNTRUSTED: ['alert', 'The server at a URL does not prove that it runs the image.'],
@@ -47,6 +47,10 @@ export const ALERTS = {
   ],
   KEY_AGING: ['warning', 'The key of a running enclave has reached 80 % of the maximum age.'],
   UNREGISTERED: ['warning', 'An enclave has attested its key for two hours, but the key is not registered.'],
+  DESTRUCTION_WAITS: [
+    'warning',
+    'Half of the gas of a day is used up, and the other half is kept for registrations. The keeper destroys stale enclaves later; contracts refuse them anyway.',
+  ],
   ENCLAVE_SILENT: ['warning', 'A registered enclave, which contracts accept, answered at no URL.'],
 } as const satisfies Readonly<Record<string, readonly ['alert' | 'warning', string]>>;
 

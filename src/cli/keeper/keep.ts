@@ -60,7 +60,10 @@ interface Start {
 const clock = () => performance.now();
 
 async function createKeeper({ file, path, record, signing }: Start, { env, io }: Context) {
-  const world = await createWorld(file, path, signing, env, (budget) => gas.spend(budget));
+  const world = await createWorld(file, path, signing, env, (budget, kind) =>
+    // Contracts refuse a stale enclave whether it is destroyed or not, but callers wait for a registration.
+    gas.spend(budget, kind === 'register'),
+  );
   const gas = new GasBudget(
     { GAS_A_DAY: file.gasADay },
     clock,

@@ -57,6 +57,9 @@ const ENDS_ROUND: readonly SuiCode[] = [
   'SUI_OBJECT_CHANGED',
 ];
 
+/** Codes of the alerts if the gas that is left does not pay for an action, by its kind. */
+const GAS_CODES = { register: 'GAS_A_DAY', destroy: 'DESTRUCTION_WAITS' } as const;
+
 export interface Settings extends Rules, Pauses {
   readonly configId: string;
   readonly urls: readonly string[];
@@ -181,7 +184,7 @@ export class Keeper {
         if (outcome !== 'simulated') this.#confirmed.add(nameAction(action));
       } catch (error) {
         if (error instanceof GasLimitError) {
-          alerts.push({ code: 'GAS_A_DAY', subject: config.id, message: error.message });
+          alerts.push({ code: GAS_CODES[action.kind], subject: config.id, message: error.message });
           break;
         }
         alerts.push(createAlert('ACTION_FAILED', subject, error));

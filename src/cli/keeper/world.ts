@@ -12,7 +12,7 @@ import { checkNotDevelopment } from '../sui/image_to_allow.ts';
 import { chooseNode } from '../sui/network.ts';
 import type { CommonOptions } from '../sui/options.ts';
 import { type Candidate, register } from '../sui/registration.ts';
-import type { ChainState, TrustedAnswer } from './decide.ts';
+import type { Action, ChainState, TrustedAnswer } from './decide.ts';
 import { EnclaveList } from './enclave_list.ts';
 import type { KeeperFile } from './file.ts';
 
@@ -44,8 +44,8 @@ export type Signing = Pick<CommonOptions, 'address' | 'keystore' | 'dry-run'>;
  * Creates the world of a keeper's file: its chain and its enclaves. Sends no request yet.
  *
  * @param path the file's path, for messages
- * @param beforeSigning called with the gas budget, in MIST, of each transaction. If it throws, the
- *   transaction is not signed
+ * @param beforeSigning called with the gas budget, in MIST, and the kind of each transaction. If it throws,
+ *   the transaction is not signed
  * @throws SuiCommandError: DEVELOPMENT_TRUST, NO_NETWORK; UnreadableFileError, AttestationError
  */
 export async function createWorld(
@@ -53,7 +53,7 @@ export async function createWorld(
   path: string,
   signing: Signing,
   env: Environment,
-  beforeSigning: (budget: bigint) => void,
+  beforeSigning: (budget: bigint, kind: Action['kind']) => void,
 ): Promise<World> {
   const { enclavePackage, configId, registrarId, image } = file;
   const options = {
@@ -77,9 +77,9 @@ export async function createWorld(
 
   const lists = nodes.map(() => new EnclaveList());
 
-  async function act(run: (chain: Chain) => Promise<Done>): Promise<Done> {
+  async function act(kind: Action['kind'], run: (chain: Chain) => Promise<Done>): Promise<Done> {
     const chain = connect();
-    chain.beforeSigning = beforeSigning;
+    chain.beforeSigning = (budget) => beforeSigning(budget, kind);
     try {
       return await run(chain);
     } finally {
@@ -111,7 +111,7 @@ export async function createWorld(
       return { url, trusted: true, document, publicKey, attestedAtMs };
     },
     register: (candidate, config) =>
-      act(async (chain) => {
+      act('register', async (chain) => {
         try {
           const target = { enclavePackage, config, deployments: undefined };
           const { status } = await register(chain, target, [candidate], registrarId);
@@ -122,7 +122,7 @@ export async function createWorld(
         }
       }),
     destroy: (enclave, config) =>
-      act(async (chain) => {
+      act('destroy', async (chain) => {
         const { id: enclaveId } = enclave;
         const tx = new Transaction();
         destroyOldEnclave(tx, { enclavePackage, application: config.application, enclaveId, configId });

@@ -78,18 +78,21 @@ export class GasBudget {
    * Records a transaction that is about to be signed.
    *
    * @param mist the transaction's gas budget in MIST
+   * @param isUrgent false for a transaction that can wait. It must fit into half of each limit, so that the
+   *   other half remains for urgent transactions
    * @throws GasLimitError, or an error of the record; the transaction must then not be signed
    */
-  spend(mist: bigint): void {
+  spend(mist: bigint, isUrgent = true): void {
     const now = this.#clock();
     for (const code of CODES) {
       const limit = this.#limits[code];
       const spent = this.spent(code);
-      if (limit === undefined || spent + mist <= limit) continue;
+      if (limit === undefined || spent + mist <= (isUrgent ? limit : limit / 2n)) continue;
       const { text, property } = WINDOWS[code];
+      const bound = isUrgent ? property : `half of ${property}`;
       throw new GasLimitError(
         code,
-        `the budgets of ${text} add up to ${spent} MIST; one more transaction, of ${mist} MIST, would exceed ${property}`,
+        `the budgets of ${text} add up to ${spent} MIST; one more transaction, of ${mist} MIST, would exceed ${bound}`,
       );
     }
     const costs = [...this.#costs, { at: now, mist }];

@@ -141,7 +141,12 @@ class Keepers {
     };
     const gas = new GasBudget({ GAS_A_DAY: this.#gasADay }, settings.clock, this.world.createRecord(number));
     return new Keeper(
-      this.world.createWorld(number, file, (budget) => gas.spend(budget), this.#turn),
+      this.world.createWorld(
+        number,
+        file,
+        (budget, kind) => gas.spend(budget, kind === 'register'),
+        this.#turn,
+      ),
       settings,
     );
   }

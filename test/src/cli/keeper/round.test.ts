@@ -3,12 +3,13 @@
  * key.
  */
 import { describe, expect, test } from 'vitest';
+import { type Alert, isAlarm } from '../../../../src/cli/keeper/alerts.ts';
 import { Keeper } from '../../../../src/cli/keeper/round.ts';
 import type { World } from '../../../../src/cli/keeper/world.ts';
 import { GasBudget, GasLimitError, type SigningRecord } from '../../../../src/cli/rounds/budget.ts';
 import { pauseAfter } from '../../../../src/cli/rounds/pauses.ts';
 import { SuiError } from '../../../../src/library/sui/errors.ts';
-import { CONFIG_ID, GAS, getImage, REGISTRARS, Simulation, URLS } from './simulated_world.ts';
+import { CONFIG_ID, createEnclave, GAS, getImage, REGISTRARS, Simulation, URLS } from './simulated_world.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -20,7 +21,7 @@ function createKeeper(changes: Partial<World> = {}, gasADay = 1000n * GAS, simul
   const attestedUrls: string[] = [];
   const clock = () => simulation.now;
   const gas = new GasBudget({ GAS_A_DAY: gasADay }, clock, simulation.createRecord(0));
-  const world = simulation.createWorld(0, 0, (budget) => gas.spend(budget));
+  const world = simulation.createWorld(0, 0, (budget, kind) => gas.spend(budget, kind === 'register'));
   const recordingWorld: World = {
     ...world,
     attest: async (url) => {
@@ -45,7 +46,7 @@ function createKeeper(changes: Partial<World> = {}, gasADay = 1000n * GAS, simul
     const report = await keeper.round(stop);
     return { ...report, codes: report.alerts.map(({ code }) => code) };
   };
-  return { simulation, attestedUrls, round };
+  return { simulation, attestedUrls, gas, round };
 }
 
 describe('an enclave that does not answer', () => {
@@ -200,6 +201,18 @@ describe('the gas of a day', () => {
     gas.spend(60n);
   });
 
+  test('keeps half of each limit for urgent transactions', () => {
+    const { gas, time } = createBudget(101n);
+    gas.spend(20n, false);
+    gas.spend(30n, false);
+    expect(() => gas.spend(1n, false)).toThrow(GasLimitError);
+    gas.spend(51n);
+    time.now = DAY;
+    gas.spend(51n);
+    expect(() => gas.spend(1n, false)).toThrow(GasLimitError);
+    gas.spend(50n);
+  });
+
   test('is recorded before anything is signed, without gas that was spent over a day ago', () => {
     const signed = [
       { ageMs: DAY - 10, mist: 20n },
@@ -239,6 +252,32 @@ describe('the gas of a day', () => {
     expect(await restarted.round()).toMatchObject({ done: [], codes: expect.arrayContaining(['GAS_A_DAY']) });
     simulation.now += DAY / 2;
     expect((await restarted.round()).done).toHaveLength(1);
+  });
+
+  test('pays for enclaves that start after an update, however many enclaves became stale before', async () => {
+    const { simulation, gas, round } = createKeeper({}, 6n * GAS);
+    for (let key = 100; key < 120; key += 1) {
+      const enclave = createEnclave(key);
+      simulation.enclaves.set(enclave.id, enclave);
+    }
+    const { configVersion } = simulation.config;
+    simulation.config = { ...simulation.config, configVersion: configVersion + 1n };
+    const unreachable = ['ENCLAVE_UNREACHABLE', 'ENCLAVE_UNREACHABLE'];
+    const first = await round();
+    expect(first.done.map(({ kind }) => kind)).toEqual(['destroy', 'destroy', 'destroy']);
+    expect(first).toMatchObject({ codes: [...unreachable, 'DESTRUCTION_WAITS'], hasFailed: false });
+    expect(isAlarm(first.alerts.at(-1) as Alert)).toBe(false);
+    simulation.start(FIRST_URL, 0);
+    simulation.start(SECOND_URL, 0);
+    simulation.now += 5 * MINUTE;
+    const second = await round();
+    expect(second.done).toEqual([
+      { kind: 'register', subject: FIRST_URL, result: 'done' },
+      { kind: 'register', subject: SECOND_URL, result: 'done' },
+    ]);
+    expect([second.codes, gas.left()]).toEqual([['DESTRUCTION_WAITS'], GAS]);
+    simulation.now += DAY;
+    expect((await round()).done).toHaveLength(3);
   });
 
   test('does not become free by a change of the wall clock', async () => {

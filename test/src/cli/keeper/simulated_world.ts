@@ -1,6 +1,6 @@
 /** Simulates a chain and enclaves in memory, with the interface by which a keeper reads and changes them. */
 
-import type { TrustedAnswer } from '../../../../src/cli/keeper/decide.ts';
+import type { Action, TrustedAnswer } from '../../../../src/cli/keeper/decide.ts';
 import type { World } from '../../../../src/cli/keeper/world.ts';
 import type { SigningRecord } from '../../../../src/cli/rounds/budget.ts';
 import { AttestationError, type Image } from '../../../../src/library/attestation/index.ts';
@@ -144,13 +144,13 @@ export class Simulation {
   createWorld(
     keeper: number,
     image: number,
-    spend: (budget: bigint) => void = () => {},
+    spend: (budget: bigint, kind: Action['kind']) => void = () => {},
     turn: () => Promise<unknown> = async () => {},
   ): World {
-    const send = async <T>(execute: () => T): Promise<T> => {
+    const send = async <T>(kind: Action['kind'], execute: () => T): Promise<T> => {
       await turn();
       this.#requireNode();
-      spend(GAS);
+      spend(GAS, kind);
       const { fault } = this;
       this.fault = 'none';
       if (fault === 'locked') throw new SuiError('SUI_EQUIVOCATION', 'a coin is locked');
@@ -176,14 +176,14 @@ export class Simulation {
         return this.#answer(url, image, keeper);
       },
       register: async ({ publicKey }, config) =>
-        await send(() => {
+        await send('register', () => {
           const key = publicKey[0] ?? 0;
           if (this.#images.get(key) !== image) this.violations.push('tried to register another image');
           if (config.image !== getImage(image)) this.violations.push('registered although the file differs');
           return this.#register(keeper, key);
         }),
       destroy: async (enclave, config) =>
-        await send(() => {
+        await send('destroy', () => {
           if (config.image !== getImage(image)) this.violations.push('destroyed although the file differs');
           if (!this.enclaves.has(enclave.id)) return 'theirs';
           if (!isStale(enclave, this.config, 0) && !this.config.isRetired) {
