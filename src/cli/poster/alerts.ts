@@ -40,7 +40,7 @@ export const ALERTS = {
   ],
   COIN_MOVED: [
     'alert',
-    "Another transaction used the gas coin of a transaction in flight: another process has the poster's key.",
+    "In two rounds running, the gas coin of a transaction in flight had changed, and the node did not show the transaction: another process has the poster's key, and used the coin.",
   ],
   EXPIRED: [
     'alert',

@@ -75,6 +75,8 @@ interface Findings {
   readonly alerts: Alert[];
   /** Digests of the transactions about which the node contradicts itself. */
   readonly contradicted: Set<string>;
+  /** Digests of the transactions that the node does not show although their coins have moved. */
+  readonly missing: Set<string>;
   values: number;
 }
 
@@ -87,6 +89,11 @@ export class Poster {
    * lags does not contradict itself again in the next round.
    */
   #contradicted: ReadonlySet<string> = new Set();
+  /**
+   * Digests of the transactions that a node did not show in the last round although their coins had moved. A
+   * node whose list of transactions only lags behind its objects shows them in the next round.
+   */
+  #missing: ReadonlySet<string> = new Set();
 
   constructor(settings: PosterSettings) {
     this.#settings = settings;
@@ -95,7 +102,13 @@ export class Poster {
   /** Runs a round. When `stop` is aborted, ends early after the transaction that is being sent. */
   async round(stop: AbortSignal): Promise<Report> {
     const { nodes, transactions } = this.#settings;
-    const findings: Findings = { done: [], alerts: [], contradicted: new Set(), values: 0 };
+    const findings: Findings = {
+      done: [],
+      alerts: [],
+      contradicted: new Set(),
+      missing: new Set(),
+      values: 0,
+    };
     let hasFailed = true;
     for (const _attempt of nodes) {
       const node = nodes[this.#node] ?? nodes[0];
@@ -119,6 +132,7 @@ export class Poster {
       }
     }
     this.#contradicted = findings.contradicted;
+    this.#missing = findings.missing;
     const { done, alerts, values } = findings;
     return {
       done,
@@ -297,13 +311,16 @@ export class Poster {
     }
   }
 
-  /** Settles the transactions in flight, and sends those again whose outcome is unknown. @throws SuiError */
+  /**
+   * Settles the transactions in flight, and sends those again whose outcome is unknown, unless their coins
+   * have moved. @throws SuiError
+   */
   async #settle(node: PosterNode, state: ChainState, findings: Findings, stop: AbortSignal): Promise<void> {
     const { transactions } = this.#settings;
     for (const post of transactions.pending) {
       if (stop.aborted) return;
       if (await this.#settleOne(node, post, findings)) continue;
-      if (state.epoch > post.lastEpoch) continue;
+      if (state.epoch > post.lastEpoch || findings.missing.has(post.digest)) continue;
       await this.#send(node, post, findings);
       await this.#settleOne(node, post, findings);
     }
@@ -315,8 +332,9 @@ export class Poster {
   }
 
   /**
-   * Ends a transaction if the node shows that it was executed and that its gas coin changed, or that another
-   * transaction used the coin. The node's claim that it was executed is not sufficient.
+   * Ends a transaction if the node shows that it was executed and that its gas coin changed, or if the node
+   * shows in two rounds running that the coin changed, and does not show the transaction. The node's claim
+   * that it was executed is not sufficient.
    *
    * @returns whether the transaction has ended
    * @throws SuiError
@@ -336,6 +354,8 @@ export class Poster {
       return true;
     }
     if (hasMoved) {
+      findings.missing.add(digest);
+      if (!this.#missing.has(digest)) return false;
       this.#end('moved', post, findings);
       const message = `the coin ${coin.id} is no longer at version ${coin.version}, and the node shows no transaction of this digest that used it`;
       findings.alerts.push({ code: 'COIN_MOVED', subject: digest, message });

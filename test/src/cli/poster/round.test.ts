@@ -262,6 +262,40 @@ describe('a transaction without an answer', () => {
     fixture.pass(MINUTE, enclave);
     const thief = await fixture.poster([enclave], { key });
     expect(await thief.outcome()).toEqual([['posted'], []]);
+    const { calls } = node;
+    calls.length = 0;
+    expect(await poster.outcome()).toEqual([[], ['COINS_IN_FLIGHT']]);
+    expect(await poster.outcome()).toEqual([['moved'], ['COIN_MOVED']]);
+    // The transaction can no longer be executed.
+    expect(calls).not.toContain('ExecuteTransaction');
+  });
+
+  test('is posted, and not sent again, if the node shows its use of the coin a round before the transaction', async () => {
+    const fixture = await PosterFixture.start();
+    const enclave = await fixture.enclave();
+    const { faults, calls } = fixture.chain.node;
+    const poster = await fixture.poster([enclave]);
+    faults.set('GetTransaction', { status: 'NOT_FOUND', message: 'not indexed yet' });
+    const { done, alerts, inFlight } = await poster.round();
+    expect([done, alerts, inFlight]).toMatchObject([[{ result: 'sent' }], [], 1]);
+    expect(fixture.board().writes).toBe(1);
+    faults.clear();
+    calls.length = 0;
+    expect(await poster.outcome()).toEqual([['posted'], []]);
+    expect(calls).not.toContain('ExecuteTransaction');
+  });
+
+  test('ends only if two rounds in a row show that its coin was used, and not the transaction', async () => {
+    const fixture = await PosterFixture.start();
+    const enclave = await fixture.enclave();
+    const { faults } = fixture.chain.node;
+    const poster = await fixture.poster([enclave]);
+    faults.set('GetTransaction', { status: 'NOT_FOUND', message: 'not indexed yet' });
+    expect(await poster.outcome()).toEqual([['sent'], []]);
+    faults.set('GetEpoch', { status: 'UNAVAILABLE', message: 'gone' });
+    expect(await poster.outcome()).toEqual([[], ['NODE_UNUSABLE']]);
+    faults.delete('GetEpoch');
+    expect(await poster.outcome()).toEqual([[], []]);
     expect(await poster.outcome()).toEqual([['moved'], ['COIN_MOVED']]);
   });
 
