@@ -15,7 +15,7 @@ import { type Groth16Proof, verifyProof } from '../verify.ts';
 import { Backend, type BackendHealth } from './backend.ts';
 import type { FrontendConfig, ProverClient } from './config.ts';
 import { FrontendError, toFrontendError } from './errors.ts';
-import type { NetworkKey } from './keys.ts';
+import type { NetworkKey, NetworkName } from './keys.ts';
 import { type Place, Places } from './places.ts';
 import { SingleFlight } from './single_flight.ts';
 
@@ -75,7 +75,7 @@ export class ProvingService {
    */
   onPart: OnPart | undefined;
   readonly #singleFlight = new SingleFlight<ProofAnswer>();
-  /** Network that the backend last named, if it differs from the service's own. */
+  /** Network that the backend last named, if its key can't be that of the service. */
   #wrongNetwork: string | undefined;
   #askAgainAt = 0;
   #health: Promise<BackendHealth | undefined> = Promise.resolve(undefined);
@@ -218,11 +218,17 @@ export class ProvingService {
   async checkNetwork(): Promise<boolean> {
     const serviceNetwork = this.#config.keys.own.network;
     const backendNetwork = (await this.#backend.health())?.network;
-    this.#wrongNetwork = backendNetwork === serviceNetwork ? undefined : backendNetwork;
+    this.#wrongNetwork = undefined;
     if (backendNetwork === undefined) return false;
     if (backendNetwork === serviceNetwork) {
       this.#log.info({ network: serviceNetwork }, 'the backend has the key of this network');
+    } else if (canMatch(backendNetwork, serviceNetwork)) {
+      this.#log.info(
+        { backend: backendNetwork, service: serviceNetwork },
+        'the key of the backend is pinned and not published: only its proofs show whether it belongs to VERIFYING_KEY',
+      );
     } else {
+      this.#wrongNetwork = backendNetwork;
       this.#log.error(
         { backend: backendNetwork, service: serviceNetwork },
         createNetworkError(backendNetwork, serviceNetwork).message,
@@ -250,7 +256,7 @@ export class ProvingService {
     if (health.status >= 500)
       throw createReadinessError('no backend is ready: the key is being loaded, or no backend is in service');
     if (health.network === undefined) return { ready: true, network: serviceNetwork, backend: null };
-    if (health.network !== serviceNetwork) throw createNetworkError(health.network, serviceNetwork);
+    if (!canMatch(health.network, serviceNetwork)) throw createNetworkError(health.network, serviceNetwork);
     return { ready: true, network: serviceNetwork, backend: health.network };
   }
 
@@ -270,6 +276,14 @@ export class ProvingService {
 function requireIdentity({ keyClaimName }: ProofRequest): void {
   if (keyClaimName === 'sub' || keyClaimName === 'email') return;
   throw new ProverError('PROVER_REQUEST', 'keyClaimName must be "sub" or "email"');
+}
+
+/**
+ * Returns whether the backend's key can be that of the service. A backend names the network of a pinned key
+ * `unknown`, and the service counts each verifying key that is not published as `development`.
+ */
+function canMatch(backend: string, service: NetworkName): boolean {
+  return backend === service || (backend === 'unknown' && service === 'development');
 }
 
 function createReadinessError(problem: string): FrontendError {

@@ -243,6 +243,39 @@ describe('a backend that', () => {
   });
 });
 
+describe('a backend with a pinned key', () => {
+  test('makes proofs for a front end whose verifying key is not published', async () => {
+    const backend = await FakeBackend.start();
+    backend.network = 'unknown';
+    const { ask, printed } = await startTestFrontend({ backend });
+    await expect.poll(printed).toMatch(/only its proofs show whether it belongs to VERIFYING_KEY/);
+    expect((await ask()).status).toBe(200);
+  });
+
+  test('is detected by its proof if the key belongs to another verifying key', async () => {
+    const backend = await FakeBackend.start(OTHER_KEY);
+    backend.network = 'unknown';
+    const { ask } = await startTestFrontend({ backend });
+    const { status, body } = await ask();
+    expect([status, body['code']]).toEqual([502, 'PROVER_BACKEND_ANSWER']);
+  });
+
+  test("gets no input from a front end of a network's key", async () => {
+    const backend = await FakeBackend.start();
+    backend.network = 'unknown';
+    const { ask, printed } = await startTestFrontend({
+      backend,
+      configure: (config) => ({
+        ...config,
+        keys: { own: { ...config.keys.own, network: 'mainnet and testnet' }, others: [devnet] },
+      }),
+    });
+    await expect.poll(printed).toMatch(/"level":"error".*the backend has the key of unknown/);
+    const { status, body } = await ask();
+    expect([status, body['code'], backend.inputs]).toEqual([503, 'PROVER_WRONG_NETWORK', []]);
+  });
+});
+
 describe('a backend with the key of another network', () => {
   test('is reported at the start, gets no input, and is asked for its network at most every five seconds', async () => {
     const backend = await FakeBackend.start();

@@ -1,9 +1,17 @@
 /** Tests `GET /readyz`, which tells an orchestrator or a load balancer whether the front end is ready. */
 import { expect, test, vi } from 'vitest';
+import type { NetworkName } from '../../../../src/prover/frontend/keys.ts';
 import { FakeBackend, startTestFrontend } from './support.ts';
 
-async function start(backend: FakeBackend) {
-  const { url } = await startTestFrontend({ backend });
+/** Starts a front end of this network. */
+async function start(backend: FakeBackend, network: NetworkName = 'development') {
+  const { url } = await startTestFrontend({
+    backend,
+    configure: (config) => ({
+      ...config,
+      keys: { ...config.keys, own: { ...config.keys.own, network } },
+    }),
+  });
   return async () => {
     const answer = await fetch(`${url}/readyz`);
     const { code, ...body } = (await answer.json()) as Record<string, unknown>;
@@ -24,6 +32,21 @@ test('the front end is ready with a backend that does not name its network', asy
   backend.network = undefined;
   const readyz = await start(backend);
   expect(await readyz()).toMatchObject({ status: 200, body: { ready: true, backend: null } });
+});
+
+test('the front end of a key that is not published is ready with a backend of a pinned key', async () => {
+  const backend = await FakeBackend.start();
+  backend.network = 'unknown';
+  const readyz = await start(backend);
+  const body = { ready: true, network: 'development', backend: 'unknown' };
+  expect(await readyz()).toMatchObject({ status: 200, body });
+});
+
+test("the front end of a network's key is not ready with a backend of a pinned key", async () => {
+  const backend = await FakeBackend.start();
+  backend.network = 'unknown';
+  const readyz = await start(backend, 'mainnet and testnet');
+  expect(await readyz()).toMatchObject({ status: 503, code: 'PROVER_WRONG_NETWORK' });
 });
 
 test.each<[string, (backend: FakeBackend) => void, string, RegExp]>([
