@@ -36,6 +36,8 @@ export class IssuerKeys {
   #cached: CachedKeys | undefined;
   /** Error of the last attempt, from the upstream or from the budget for its calls. */
   #failure: unknown;
+  /** Time of that error, by the monotonic clock. */
+  #failedAt = Number.NEGATIVE_INFINITY;
   #nextFetchAt = Number.NEGATIVE_INFINITY;
   #fetching: Promise<void> | undefined;
 
@@ -62,8 +64,10 @@ export class IssuerKeys {
     if (key) return key;
     const runningFetch = this.#fetching;
     const ownFetch = runningFetch ? undefined : this.#renew();
-    // While the issuer fails, known keys are used without waiting for the next attempt.
-    if (!this.#failure || !this.#findCached(kid, MAX_AGE_MS)) {
+    // While the issuer fails, known keys are used without waiting for the next attempt. After a failure long
+    // ago, the issuer may answer again, and may have revoked the key.
+    const isFailing = this.#failure && this.#now() - this.#failedAt < FRESH_MS;
+    if (!isFailing || !this.#findCached(kid, MAX_AGE_MS)) {
       await (runningFetch ? waitForShared(runningFetch) : ownFetch);
     }
     const cachedKey = this.#findCached(kid, MAX_AGE_MS);
@@ -93,6 +97,7 @@ export class IssuerKeys {
       this.#failure = undefined;
     } catch (error) {
       this.#failure = error;
+      this.#failedAt = this.#now();
     }
     this.#nextFetchAt = this.#now() + (this.#failure ? PAUSE_AFTER_FAILURE_MS : PAUSE_MS);
   }

@@ -202,6 +202,23 @@ describe('an issuer that', () => {
     await expect(keys.findKey('key-1')).rejects.toMatchObject({ code });
   });
 
+  test('failed once, and answers again, has its revoked keys refused after ten minutes', async () => {
+    const { issuer, keys, clock } = await setUp();
+    const { answer: healthy } = issuer;
+    await keys.findKey('key-1');
+    clock.now += 10 * MINUTE;
+    issuer.answer = (response) => response.writeHead(503).end();
+    await keys.findKey('key-1');
+    issuer.answer = healthy;
+    issuer.keys = issuer.keys.map((key) => ({ ...key, kid: 'key-2' }));
+    clock.now += 10 * MINUTE;
+    const callers = Array.from({ length: 50 }, () => keys.findKey('key-1'));
+    const outcomes = await Promise.allSettled(callers);
+    const code = 'TOKEN_KEY_UNKNOWN';
+    expect(outcomes).toMatchObject(Array(50).fill({ status: 'rejected', reason: { code } }));
+    expect(issuer.asked).toBe(3);
+  });
+
   test('is slow times out after five seconds; then known keys are used immediately', async () => {
     changeDeadline(5000, 2000);
     const { issuer, keys, clock } = await setUp();
