@@ -293,6 +293,19 @@ test('a keeper spends at most the gas of gas_a_day in a day', async () => {
   expect(await fixture.ids()).toHaveLength(1);
 });
 
+test('a keeper pays for destroying stale enclaves from half of gas_a_day', async () => {
+  const [old, successor] = [await start(), await start()];
+  const oldId = await register(old);
+  await fixture.rotateTo(successor.url);
+  const runOnce = (gas_a_day: number) =>
+    fixture.once([successor.url], { content: { gas_a_day, gas_budget: 100_000_000 } });
+  const { exit, done, alerts } = await runOnce(199_999_999);
+  // A warning sets no exit code.
+  expect([exit, done]).toEqual([0, []]);
+  expect(alerts).toMatchObject([{ code: 'DESTRUCTION_WAITS', subject: fixture.configId }]);
+  expect((await runOnce(200_000_000)).done).toEqual([{ kind: 'destroy', subject: oldId, result: 'done' }]);
+});
+
 describe('a keeper does not start', () => {
   test('with a development root or development registers on a real network', async () => {
     const network = { node: undefined, network: 'testnet' };
