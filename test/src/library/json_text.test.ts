@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { parseJsonText } from '../../../src/library/json_text.ts';
 import { randomJson } from './random_json.ts';
 
-/** Texts with names after which V8 misreads the names of `CASES`. */
+/** Texts after which V8's `JSON.parse` misreads names in the texts of the first test. */
 const POISONS = ['{"q":1,"Z\\\\u00f":1}', '{"q":1,"\\\\u":1}', '{"q":1,"\\\\":1}', '{"q":1,"\\\\u0":1}'];
 
 describe('a name with escapes', () => {
