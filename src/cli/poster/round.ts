@@ -313,7 +313,9 @@ export class Poster {
 
   /**
    * Settles the transactions in flight, and sends those again whose outcome is unknown, unless their coins
-   * have moved. @throws SuiError
+   * have moved.
+   *
+   * @throws SuiError
    */
   async #settle(node: PosterNode, state: ChainState, findings: Findings, stop: AbortSignal): Promise<void> {
     const { transactions } = this.#settings;
