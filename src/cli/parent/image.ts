@@ -6,13 +6,11 @@ import { type Config, readServerConfig } from 'sui-enclave-server/config';
 import { type Manifest, parseManifest, parseManifestJson } from 'sui-enclave-server/manifest';
 import { UsageError } from '../command.ts';
 import { type CpioEntry, readCpio } from '../image/cpio.ts';
+import { MAX_RAMDISK_BYTES } from '../image/eif/format.ts';
 import { measureImage } from '../image/eif/measure.ts';
 import { type Eif, readEif } from '../image/eif/read.ts';
 import { parseEnvironment } from '../image/settings.ts';
 import { readRegularFile } from '../read_file.ts';
-
-/** Maximum unpacked size of a ramdisk in bytes, far above the size of any application. */
-const MAX_RAMDISK_BYTES = 256 * 1024 ** 2;
 
 export interface EnclaveImage {
   readonly bytes: number;

@@ -4,9 +4,15 @@
  */
 import { gunzipSync } from 'node:zlib';
 import { type CpioEntry, readCpio } from 'sui-enclave-cli/image/cpio';
+import { MAX_RAMDISK_BYTES } from 'sui-enclave-cli/image/eif/format';
 import { readEif } from 'sui-enclave-cli/image/eif/read';
+import { ImageError } from 'sui-enclave-cli/image/errors';
 
-/** Returns a line for each difference; an empty list if the files are identical. */
+/**
+ * Returns a line for each difference; an empty list if the files are identical.
+ *
+ * @throws ImageError: EIF_INVALID, ARCHIVE_INVALID
+ */
 export function compareEifs(first: Buffer, second: Buffer): string[] {
   if (first.equals(second)) return [];
   const [a, b] = [readEif(first), readEif(second)];
@@ -20,12 +26,22 @@ export function compareEifs(first: Buffer, second: Buffer): string[] {
     const otherRamdisk = b.ramdisks[at];
     if (!otherRamdisk || Buffer.compare(ramdisk, otherRamdisk) === 0) continue;
     const name = at === 0 ? 'boot ramdisk' : 'application ramdisk';
-    const differences = compareRamdisks(gunzipSync(ramdisk), gunzipSync(otherRamdisk));
+    const differences = compareRamdisks(unpack(ramdisk), unpack(otherRamdisk));
     // The ramdisks have the same content, but were compressed in different ways.
     if (differences.length === 0) differences.push('its compression');
-    lines.push(...differences.map((line) => `${name}: ${line}`));
+    for (const line of differences) lines.push(`${name}: ${line}`);
   }
   return lines.length > 0 ? lines : ['header'];
+}
+
+/** @throws ImageError: ARCHIVE_INVALID */
+function unpack(ramdisk: Uint8Array): Buffer {
+  try {
+    return gunzipSync(ramdisk, { maxOutputLength: MAX_RAMDISK_BYTES });
+  } catch (cause) {
+    const limit = `${MAX_RAMDISK_BYTES / 1024 ** 2} MiB`;
+    throw new ImageError('ARCHIVE_INVALID', `a ramdisk is not gzip, or has more than ${limit}`, { cause });
+  }
 }
 
 function compareRamdisks(first: Buffer, second: Buffer): string[] {

@@ -18,6 +18,9 @@ export const CRC_OFFSET = 544;
 export const SECTION = { kernel: 1, cmdline: 2, ramdisk: 3, signature: 4, metadata: 5 } as const;
 export type SectionName = keyof typeof SECTION;
 
+/** Maximum unpacked size of a ramdisk in bytes, far above the size of any application or of Node. */
+export const MAX_RAMDISK_BYTES = 256 * 1024 ** 2;
+
 /**
  * Memory in bytes, and CPUs, that nitro-cli uses by default. Both are in the header, and neither is measured.
  */

@@ -78,6 +78,21 @@ describe('the comparison of two images', () => {
     expect(compareEifs(makeImage(), makeImage(change))).toEqual(lines);
   });
 
+  test.each([
+    ['is not gzip', Buffer.from('070701')],
+    ['is cut off', gzipSync('070701').subarray(0, -4)],
+  ])('refuses an image with a ramdisk that %s', (_fault, ramdisk) => {
+    const parts = { kernel: Buffer.from('kernel'), cmdline: 'a', ramdisks: [ramdisk, ramdisk] };
+    expect(() => compareEifs(makeImage(), writeEif(parts, METADATA))).toThrow(
+      expect.objectContaining({ code: 'ARCHIVE_INVALID' }),
+    );
+  });
+
+  test('lists any number of differences', () => {
+    const names = Array.from({ length: 150_000 }, (_, index) => [`f${index}`, ''] as const);
+    expect(compareEifs(makeImage(), makeImage({ app: Object.fromEntries(names) }))).toHaveLength(150_000);
+  });
+
   test('names the compression if the content is the same', () => {
     expect(compareEifs(makeImage(), makeImage({ level: 0 }))).toEqual([
       'boot ramdisk: its compression',
