@@ -184,8 +184,6 @@ export function placeImage(
 export interface Settings {
   readonly run: readonly string[];
   readonly expose: readonly string[];
-  /** The secrets as a JSON object; undefined if the image needs none, or gets them in another way. */
-  readonly secrets: string | undefined;
 }
 
 /** Returns the settings of an installed enclave, as written. */
@@ -199,12 +197,18 @@ export function readMemory(host: Host, name: string): number | undefined {
   return memory === undefined ? undefined : Number(memory);
 }
 
-export function writeSettings({ root }: Host, name: string, { run, expose, secrets }: Settings): void {
+/** Writes the settings. From then on, the enclave is installed. */
+export function writeSettings({ root }: Host, name: string, { run, expose }: Settings): void {
   const folder = join(root, FOLDERS.settings, name);
   mkdirSync(folder, { recursive: true, mode: 0o755 });
   const text = `# Options of run_enclave and expose_enclave.\nRUN_OPTIONS=${run.join(' ')}\nEXPOSE_OPTIONS=${expose.join(' ')}\n`;
   replaceFile(join(folder, 'settings.env'), text, 0o644);
-  if (secrets === undefined) return;
+}
+
+/** Writes the secrets, a JSON object, and lets the enclave's service read them. */
+export function writeSecrets({ root }: Host, name: string, secrets: string): void {
+  const folder = join(root, FOLDERS.settings, name);
+  mkdirSync(folder, { recursive: true, mode: 0o755 });
   // Only root may read the file: systemd gives the service a copy in memory.
   replaceFile(join(folder, 'secrets.json'), secrets, 0o600);
   const dropIn = join(root, FOLDERS.units, `${nameUnits(name)[1]}.d`);

@@ -17,6 +17,7 @@ import {
   readSettings,
   requireName,
   thisHost,
+  writeSecrets,
   writeSettings,
 } from './host.ts';
 import { setUp } from './host_folders.ts';
@@ -129,6 +130,10 @@ export function install(host: Host, name: string, options: InstallOptions): { pc
     requirePort(host, requestedPort);
   placeImage(host, name, files);
   setUp(host, name);
+  if (secrets !== undefined) writeSecrets(host, name, secrets);
+  must(host, 'systemctl', 'daemon-reload');
+  enable(host, name);
+  // The settings come last: without them, the enclave is not installed, and the command can be repeated.
   writeSettings(host, name, {
     run: ['--cpus', String(cpus), '--memory', String(memoryMib)],
     expose: [
@@ -139,10 +144,7 @@ export function install(host: Host, name: string, options: InstallOptions): { pc
       ...(metricsPort === undefined ? [] : ['--metrics-port', String(metricsPort)]),
       ...(id === undefined ? [] : ['--secret-id', id]),
     ],
-    secrets,
   });
-  must(host, 'systemctl', 'daemon-reload');
-  enable(host, name);
   return { pcr0: image.registers.pcr0 };
 }
 

@@ -99,13 +99,18 @@ test('installs and starts an enclave, reserves its memory and ships its events',
   expect(calls.at(-1)).toMatch(start);
 });
 
-test('continues after a failure, without a second installation', () => {
+test.each(['start', 'enable'])('continues after systemctl %s has failed', (verb) => {
   const parameters = parseBootFile(JSON.stringify({ ...ENCLAVE, ...unpackImage() }));
-  parent.set('systemctl fails', 'start');
-  expect(() => boot(host, parameters, parent.dir)).toThrow(/systemctl start .* failed/);
+  parent.set('systemctl fails', verb);
+  expect(() => boot(host, parameters, parent.dir)).toThrow(new RegExp(`systemctl ${verb} .* failed`));
   parent.set('systemctl fails', '');
+  const failedCalls = parent.calls().length;
   boot(host, parameters, parent.dir);
-  expect(parent.calls().at(-1)).toMatch('systemctl start');
+  const calls = parent.calls().slice(failedCalls);
+  expect(calls.at(-1)).toMatch('systemctl start');
+  // Only an installation that was complete is not repeated.
+  const isEnabled = calls.some((call) => /^systemctl enable .*sui-enclave@weather.service/.test(call));
+  expect(isEnabled).toBe(verb === 'enable');
 });
 
 test("refuses an image whose registers differ from the stack's, and installs nothing", () => {
