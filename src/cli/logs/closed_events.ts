@@ -126,6 +126,8 @@ function toEnclaveEvent({ _SYSTEMD_UNIT: unit, MESSAGE: message }: Entry) {
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), ServerEvent), message.slice(space + 1));
   if (!enclave.success || !parsed.success) return undefined;
   const fields = Object.keys(parsed.output);
+  // Only the relay says which enclave an event is of.
+  if (fields.includes('enclave')) return undefined;
   if (fields.length > MAX_FIELDS || !fields.every((field) => NAME.test(field))) return undefined;
   return { enclave: enclave.output, ...parsed.output };
 }

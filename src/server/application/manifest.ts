@@ -37,8 +37,8 @@ const unique = <T>(findName: (entry: T) => string) =>
 
 /** Name of an event or of one of its fields. */
 const EventName = v.pipe(v.string(), v.regex(/^[a-z][a-z0-9_]{0,31}$/));
-/** Fields that every event of an application has. */
-const OWN_FIELDS = ['event', 'time_ms', 'name', 'request_id'];
+/** Fields that every event of an application has. The last one is added when the event is exported. */
+const OWN_FIELDS = ['event', 'time_ms', 'name', 'request_id', 'enclave'];
 const EventFields = v.pipe(
   v.array(v.pipe(EventName, v.notValues(OWN_FIELDS))),
   v.maxLength(8),

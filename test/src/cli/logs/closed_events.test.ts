@@ -112,6 +112,10 @@ describe('export_events keeps in the journal, and counts as refused,', () => {
       'an application’s event with more fields than it may have',
       `a {"event":"application","time_ms":1,"name":"paid","request_id":null,${Array.from({ length: 9 }, (_, n) => `"f${n}":${n}`).join(',')}}`,
     ],
+    [
+      'an application’s event with a field that names an enclave',
+      `a {"event":"application","time_ms":1,"name":"paid","request_id":null,"enclave":7}`,
+    ],
     ['a number that is not finite', `a {"event":"listening","time_ms":1,"ms":1e999}`],
     ['a name of an enclave that is a text', event({}).replace('weather', `../${SECRET}`)],
     ['a line without a name', event({}).replace('weather ', '')],

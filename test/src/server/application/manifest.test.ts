@@ -61,6 +61,7 @@ describe('app.yaml', () => {
     ['a field in upper case', '{stale: [Age]}'],
     ['a field twice', '{stale: [age, age]}'],
     ['a field that every event has', '{stale: [request_id]}'],
+    ['a field that is added when the event is exported', '{stale: [enclave]}'],
     ['nine fields', '{stale: [a, b, c, d, e, f, g, h, i]}'],
     ['a field with a type', '{stale: [{age: number}]}'],
     ['seventeen events', `{${Array.from({ length: 17 }, (_, at) => `e${at}: []`).join(', ')}}`],
