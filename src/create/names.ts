@@ -10,7 +10,7 @@ const RESERVED_IN_MOVE =
   'abort acquires as break const continue copy else enum false friend fun has if invariant let loop match module move mut native phantom public return script spec struct true type use while address bool signer vector u8 u16 u32 u64 u128 u256 clock enclave std string sui unit_test self tx_context';
 /** Names that the templates' files declare or use, as constants in Move and as types in TypeScript. */
 const USED_IN_TEMPLATES =
-  'public_key signature signed signed_answer signed_bytes timestamp_ms minute_ms max_age_ms request answer date buffer big_int uint8_array';
+  'public_key signature signed signed_answer signed_bytes timestamp_ms feed source decimals minute_ms max_age_ms request answer date buffer big_int uint8_array';
 const RESERVED = new Set(`${RESERVED_IN_MOVE} ${USED_IN_TEMPLATES}`.split(' '));
 
 export const pascalCase = (name: string) =>

@@ -375,6 +375,8 @@ test.each([
   ],
   [['Stocks'], 2, /^USAGE: <folder>: the name Stocks must begin with a letter/],
   [['module'], 2, /must not be a keyword of Move/],
+  // The template's Move package depends on a package of this name.
+  [['feed', '--template', 'feed'], 2, /or a name that the files use/],
 ])('%j is refused with exit code %i', (argv, exit, message) => {
   expect(create(...argv)).toBe(exit);
   expect(output).toMatch(message);
