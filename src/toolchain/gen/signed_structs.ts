@@ -1,4 +1,5 @@
 /** Collects the structs that an application signs, and checks whether code can be generated for them. */
+
 import {
   isPlainType,
   type SchemaField,
@@ -6,6 +7,7 @@ import {
   type SchemaType,
   unwrapType,
 } from 'sui-enclave/wire/schema_type';
+import { quantity } from 'sui-enclave/wording';
 import { GenError } from './errors.ts';
 
 export interface SignedStructs {
@@ -18,6 +20,8 @@ const STRUCT_NAME = /^[A-Z][A-Za-z0-9_]*$/;
 const FIELD_NAME = /^[A-Za-z][A-Za-z0-9_]*$/;
 /** Maximum length of a name, which Move's virtual machine sets. */
 const MAX_NAME_LENGTH = 128;
+/** Maximum number of fields of a struct, `max_fields_in_struct` in Sui's protocol configuration. */
+const MAX_FIELDS = 32;
 /** Names that no field can have: reserved words of Move, and a type whose name no parameter can have. */
 const RESERVED_FIELDS = new Set(
   'abort acquires as break const continue copy else enum false for friend fun if let loop match module move mut native public return struct true type use vector while'.split(
@@ -58,6 +62,12 @@ export function signedStructs(signed: readonly SchemaType[]): SignedStructs {
 
 function addStruct(all: Map<string, SchemaStruct>, { name, fields }: SchemaStruct): void {
   requireName(name, STRUCT_NAME, RESERVED_STRUCTS, `the struct ${name}`);
+  if (fields.length > MAX_FIELDS) {
+    throw new GenError(
+      'GEN_TYPE',
+      `the struct ${name} has ${quantity(fields.length, 'field')}, but Sui publishes no struct with more than ${MAX_FIELDS}: put some of them into a struct of their own`,
+    );
+  }
   for (const field of fields) {
     const place = `${name}.${field.name}`;
     requireName(field.name, FIELD_NAME, RESERVED_FIELDS, place);

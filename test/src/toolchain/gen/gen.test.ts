@@ -199,6 +199,12 @@ describe('gen refuses', () => {
       signs({ name: 'A', fields: [field('a', 'vector<f64>')] }),
       /^A\.a /,
     ],
+    [
+      'more fields than Sui publishes',
+      'GEN_TYPE',
+      signs({ name: 'A', fields: Array.from({ length: 33 }, (_, index) => field(`a${index}`, 'u8')) }),
+      /^the struct A has 33 fields/,
+    ],
     ['a keyword', 'GEN_NAME', signs({ name: 'A', fields: [field('move', 'u8')] }), /^A\.move: move is/],
     ['a name with a hyphen', 'GEN_NAME', signs({ name: 'A', fields: [field('a-b', 'u8')] }), /^A\.a-b /],
     ['a name that begins with _', 'GEN_NAME', signs({ name: 'A', fields: [field('_a', 'u8')] }), /^A\._a /],
