@@ -243,5 +243,7 @@ test('the shutdown does not wait for a connection that sent nothing, but waits f
   expect(areClosed([busyClient])).toEqual([false]);
   busyClient.socket.write(REST_OF_BODY);
   await closing;
+  // The client may read the answer after the server has sent it.
+  await waitUntilClosed(busyClient);
   expect(busyClient.received).toMatch(/^HTTP\/1\.1 200 /);
 });
