@@ -38,3 +38,11 @@ describe.each(['backend', 'frontend'])('the unit of the %s', (part) => {
     expect(verifyUnits({ [name]: unit })).toEqual([0, '']);
   });
 });
+
+test('a stopping backend keeps the engine, which systemd would otherwise end with it', () => {
+  expect(read('deploy/systemd/sui-enclave-prover-backend.service')).toMatch(/^KillMode=mixed$/m);
+});
+
+test('the TLS proxy gets the signal after which HAProxy finishes the requests in progress', () => {
+  expect(read('deploy/https/sui-enclave-https.service')).toMatch(/^KillSignal=SIGUSR1$/m);
+});
