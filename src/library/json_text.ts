@@ -38,11 +38,8 @@ function unescapeNames(text: string): string {
 /** Returns an invalid escape unchanged. @throws SyntaxError */
 function unescapeCharacter(sequence: string, code: string | undefined, letter: string | undefined): string {
   if (letter === '/') return letter;
-  const isInvalid = letter !== undefined && !'"\\bfnrt'.includes(letter);
+  if (letter !== undefined && !'"\\bfnrt'.includes(letter)) return sequence;
   const character = code === undefined ? '' : String.fromCharCode(Number.parseInt(code, 16));
-  if (isInvalid) return sequence;
-  if (character < ' ' || character === '"' || character === '\\') {
-    throw new SyntaxError(UNREADABLE_NAME);
-  }
+  if (character < ' ' || character === '"' || character === '\\') throw new SyntaxError(UNREADABLE_NAME);
   return character;
 }
